@@ -24,6 +24,12 @@ const APPEAR_MS = slow(20_000);
 /** A killed program is gone within a second; the rest is for a busy machine. */
 const GONE_MS = slow(15_000);
 const QUEUE_WAIT_MS = slow(1500);
+const ENV = {
+  ...OPEN_LIMITS,
+  PTC_RESUME_MAX_REQUESTS: "100000",
+  PYTHON_CONCURRENCY: "1",
+  JOB_QUEUE_WAIT_MS: String(QUEUE_WAIT_MS),
+};
 const signer = newSigner();
 let system: System;
 /** Another replica, and one that demands access tokens. */
@@ -31,17 +37,11 @@ let replica: SecondApi;
 let withTokens: SecondApi;
 let api: Api;
 beforeAll(async () => {
-  const env = {
-    ...OPEN_LIMITS,
-    PTC_RESUME_MAX_REQUESTS: "100000",
-    PYTHON_CONCURRENCY: "1",
-    JOB_QUEUE_WAIT_MS: String(QUEUE_WAIT_MS),
-  };
-  system = await startSystem({ env });
+  system = await startSystem({ env: ENV });
   const authenticated = { LOCAL_MODE: "false", SVC_JWT_PUBLIC_KEY: signer.pem, SVC_JWT_KID: KID };
   [replica, withTokens] = await Promise.all([
-    startSecondApi(system, env),
-    startSecondApi(system, { ...env, ...authenticated }),
+    startSecondApi(system, ENV),
+    startSecondApi(system, { ...ENV, ...authenticated }),
   ]);
   api = new Api(system.url);
 });
@@ -121,6 +121,34 @@ describe("cancelling", () => {
       const again = await tryResume(api, paused.continuation_token, answersTo(paused));
       expect(refused(again)).toEqual([400, "execution_expired"]);
     }
+  });
+
+  test("a program whose API was killed during its start kills it", async () => {
+    const [marker, label] = [newMarker(), newMarker()];
+    const second = await startSecondApi(system, ENV);
+    const started = tryStart(new Api(second.url), running(marker), labelled(label));
+    started.catch(() => undefined);
+    await appeared(marker);
+    await second.kill();
+    await expect(started).rejects.toThrow();
+    expect(await cancelled(label)).toEqual({ status: "cancelled", cancelled: 1 });
+    await gone(marker);
+    expect(await cancelled(label)).toEqual({ status: "cancelled", cancelled: 0 });
+  });
+
+  test("a program that is run again from the top, and whose API has ended meanwhile, kills it", async () => {
+    const [marker, label] = [newMarker(), newMarker()];
+    const second = await startSecondApi(system, { ...ENV, PTC_MODE: "replay" });
+    const at = new Api(second.url);
+    const paused = await startPaused(at, holding(marker), labelled(label));
+    const resumed = tryResume(at, paused.continuation_token, answersTo(paused));
+    await appeared(`${marker}-child`);
+    expect(await second.stop()).toBe(0);
+    expect((await resumed).status).toBe(503);
+    expect(await cancelled(label)).toEqual({ status: "cancelled", cancelled: 1 });
+    await gone(`${marker}-child`);
+    const again = await tryResume(api, paused.continuation_token, answersTo(paused));
+    expect(refused(again)).toEqual([400, "execution_expired"]);
   });
 
   test("cancels all programs of a label, and no others", async () => {

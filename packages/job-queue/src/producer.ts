@@ -128,10 +128,11 @@ export class JobProducer {
     return storeCall(async () => (await this.#queueOf({ language }).look(id)).state);
   }
 
-  /** Takes a job that nobody waits for out of the queue, or tells its worker to end it. */
-  async cancel({ language, id }: Pick<KeptJob, "language" | "id">): Promise<void> {
+  /** Takes a job that this process may not wait for out of its queue, or tells its worker to end it; one that is not there does not start. */
+  async cancel(id: string): Promise<void> {
     await storeCall(() => sendCancellation(this.#redis, JOB_CANCELLATIONS, id, this.#startMs));
-    await storeCall(() => this.#queueOf({ language }).withdraw(id));
+    const queues = Object.values(this.#queues);
+    await storeCall(() => Promise.all(queues.map((queue) => queue.withdraw(id))));
   }
 
   /** Whether the job waits, runs, or belongs to a round that has just ended. */

@@ -12,7 +12,7 @@ import {
   type ToolResults,
 } from "@svc/contracts";
 import { type Config, type LuaCommand, luaCommand, type Redis, storeCall } from "@svc/service-kit";
-import { jsonText, sameJson } from "./json.ts";
+import { digestOf, jsonText } from "./json.ts";
 
 const script = (name: string) => new URL(`./lua/${name}.lua`, import.meta.url);
 const COMMANDS = ["open", "record", "look", "pending", "answer", "close"] as const;
@@ -38,8 +38,8 @@ export interface MadeCall {
   tool: string;
   input: unknown;
 }
-/** `name` as JSON; `text` is what is kept of the call. */
-type CallText = Record<"id" | "name" | "text", string>;
+/** `name` as JSON; `text` and `digest` are what is kept of the call. */
+type CallText = Record<"id" | "name" | "text" | "digest", string>;
 
 export interface Listing {
   /** The first undeclared tool that was asked for. */
@@ -91,14 +91,10 @@ export class Exchanges {
     token: string,
     calls: readonly MadeCall[],
   ): Promise<(CallState | Unopened) & { fresh: number }> {
-    const texts = calls.map(callText);
     const { PTC_MAX_CALLS, PTC_MAX_HISTORY_BYTES } = this.#config;
-    const attempt = (given: readonly CallText[]) => {
-      const flat = given.flatMap(({ id, name, text }) => [id, name, text]);
-      return this.#run("record", execution, hash(token), PTC_MAX_CALLS, PTC_MAX_HISTORY_BYTES, ...flat);
-    };
-    let reply = await attempt(texts);
-    if (reply[0] === "other") reply = await attempt(withRecordedText(texts, reply.slice(1) as string[]));
+    const limits = [PTC_MAX_CALLS, PTC_MAX_HISTORY_BYTES];
+    const flat = calls.map(callText).flatMap(({ id, name, text, digest }) => [id, name, text, digest]);
+    const reply = await this.#run("record", execution, hash(token), ...limits, ...flat);
     const [kind] = reply;
     switch (kind) {
       case "unopened":
@@ -189,16 +185,8 @@ function gone(): never {
 
 function callText({ id, tool, input }: MadeCall): CallText {
   const name = JSON.stringify(tool);
-  return { id, name, text: `"tool_name":${name},"tool_input":${jsonText(input, "input")}` };
-}
-
-/** Calls that are recorded with equal values in another text (`recorded`: id, text, id, …) get that text. */
-function withRecordedText(calls: readonly CallText[], recorded: readonly string[]): CallText[] {
-  return calls.map((call) => {
-    const at = recorded.findIndex((id, index) => index % 2 === 0 && id === call.id);
-    const text = at === -1 ? call.text : (recorded[at + 1] as string);
-    return sameJson(`{${text}}`, `{${call.text}}`) ? { ...call, text } : call;
-  });
+  const text = `"tool_name":${name},"tool_input":${jsonText(input, "input")}`;
+  return { id, name, text, digest: digestOf([tool, input]) };
 }
 
 function callState([kind, value]: Reply): CallState | undefined {

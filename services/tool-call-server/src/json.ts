@@ -3,6 +3,7 @@
  * IEEE doubles, as for every JavaScript reader. Bodies are bounded in depth and values before they are parsed.
  */
 import { isUtf8 } from "node:buffer";
+import { hash } from "node:crypto";
 import {
   canonicalArguments,
   exceededJsonBound,
@@ -41,7 +42,7 @@ export function jsonText(value: unknown, path: string): string {
   }
 }
 
-/** True when both texts are the same JSON value, whatever the order of keys and the spaces. */
-export function sameJson(left: string, right: string): boolean {
-  return left === right || canonicalArguments(JSON.parse(left)) === canonicalArguments(JSON.parse(right));
+/** The same for the same value, whatever the order of keys and the spaces of its text. */
+export function digestOf(value: unknown): string {
+  return hash("sha256", canonicalArguments(value), "base64url");
 }

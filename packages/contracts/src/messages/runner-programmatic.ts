@@ -22,6 +22,12 @@ export function callIdOf(n: number): string {
   return `call_${String(n).padStart(3, "0")}`;
 }
 
+/** The n of such an id; 0 for any other text. */
+export function callNumberOf(callId: string): number {
+  const number = /^call_(\d{1,15})$/.exec(callId)?.[1];
+  return number === undefined ? 0 : Number(number);
+}
+
 const outcomeSchema = z.union([
   z.object({ result_json: z.string() }),
   z.object({ error_message: z.string() }),

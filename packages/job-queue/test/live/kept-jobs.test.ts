@@ -218,7 +218,7 @@ describe("a cancel", () => {
     await expect.poll(() => started).toHaveLength(1);
     expect(await kept.cancel(named(job), CANCELLED, LIFE_MS)).toBe("running");
     expect(await statusOf(job)).toBe("running");
-    await jobs.cancel({ id: job.execution_id, language: job.language });
+    await jobs.cancel(job.execution_id);
     await expect.poll(() => statusOf(job)).toBe("cancelled");
   });
 
@@ -229,7 +229,7 @@ describe("a cancel", () => {
     await expect.poll(() => worker.started).toHaveLength(1);
     await worker.deafen();
     expect(await kept.cancel(named(job), CANCELLED, LIFE_MS)).toBe("running");
-    await jobs.cancel({ id: job.execution_id, language: job.language });
+    await jobs.cancel(job.execution_id);
     await expect.poll(() => statusOf(job)).toBe("cancelled");
     expect(worker.cancelled).toEqual([job.execution_id]);
   });
@@ -240,7 +240,7 @@ describe("a cancel", () => {
     const job = await submit();
     await expect.poll(() => started).toHaveLength(1);
     const lost = redis.call("CLIENT", "KILL", "TYPE", "pubsub");
-    await jobs.cancel({ id: job.execution_id, language: job.language });
+    await jobs.cancel(job.execution_id);
     expect(await lost).toBe(2);
     await expect.poll(() => statusOf(job), { timeout: 1000 }).toBe("cancelled");
   });

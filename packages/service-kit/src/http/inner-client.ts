@@ -193,6 +193,9 @@ export class InnerClient {
   }
 }
 
+/** The cause of a ServiceError for an answer beyond its bounds. */
+export class AnswerTooLarge extends Error {}
+
 /** The JSON of an answer, within its bounds. */
 export async function jsonAnswer<T>(
   response: InnerResponse,
@@ -201,7 +204,7 @@ export async function jsonAnswer<T>(
 ): Promise<T> {
   const bytes = await answerBytes(response, maxBytes);
   const exceeded = bounds && exceededJsonBound(bytes, bounds);
-  if (exceeded !== undefined) throw new Error(`the answer is beyond its bound of ${exceeded}`);
+  if (exceeded !== undefined) throw new AnswerTooLarge(`the answer is beyond its bound of ${exceeded}`);
   return JSON.parse(bytes.toString("utf8")) as T;
 }
 
@@ -217,7 +220,7 @@ export async function answerBytes(
   let length = 0;
   for await (const chunk of body) {
     length += (chunk as Buffer).length;
-    if (length > maxBytes) throw new Error(`the answer is longer than ${maxBytes} bytes`);
+    if (length > maxBytes) throw new AnswerTooLarge(`the answer is longer than ${maxBytes} bytes`);
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks);

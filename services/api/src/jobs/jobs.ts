@@ -104,7 +104,7 @@ export class Jobs {
     const found = await this.find(principal, id);
     const before = hasEnded(found) ? found.status : await this.#kept.cancel(found, CANCELLED, this.#lifeMs);
     if (before === "queued" || before === "running") {
-      await this.#producer.cancel(found);
+      await this.#producer.cancel(found.id);
       return "ends";
     }
     await this.#kept.remove(found);

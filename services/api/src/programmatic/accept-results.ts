@@ -65,9 +65,7 @@ export class AcceptedResults {
     const isSame = attempt === undefined || attempt.results === this.digest;
     nextState(status, isSame ? "results" : "other_results");
     if (status === "resuming") return { program, snapshot };
-    const done = await store.transition(this.#id, this.#counted(snapshot));
-    if (done === undefined) throw new ServiceError("execution_cancelled");
-    return { program, snapshot: done };
+    return { program, snapshot: await store.advance(this.#id, this.#counted(snapshot)) };
   }
 
   #counted(snapshot: Snapshot): Change {

@@ -1,11 +1,11 @@
 /**
  * The transition to cancelled, by the label that callers gave a program or because its client left. The replica that makes a round
- * of the program aborts it; a paused program is removed from its runner.
+ * of the program aborts it; the round's job is cancelled also where that replica is gone. A paused program is removed from its runner.
  */
 import { type Principal, ServiceError } from "@svc/contracts";
 import { type Cancellations, type Config, type Redis, sendCancellation, storeCall } from "@svc/service-kit";
 import { mapLimited } from "@svc/service-kit/map-limited";
-import { recordLifeMs, roundAndPauseMs } from "./expiry.ts";
+import { MAX_FROM_TOP, recordLifeMs, roundAndPauseMs } from "./expiry.ts";
 import { forgetLabel, inFirstRound, PROGRAM_CANCELLATIONS, programsOf } from "./labels.ts";
 import type { RoundJobs } from "./round-jobs.ts";
 import { nextState, type ProgramRecord } from "./state.ts";
@@ -15,6 +15,7 @@ import type { ToolExchanges } from "./tool-exchanges.ts";
 /** A label may have any number of programs: so many are looked for in one step. */
 const LOOKED_FOR_AT_ONCE = 500;
 const CANCELLED_AT_ONCE = 8;
+const FIRST_ATTEMPTS = Array.from({ length: MAX_FROM_TOP }, (_, at) => ({ round: 1, number: at + 1 }));
 
 export interface CancelDeps {
   config: Config;
@@ -34,10 +35,15 @@ export async function cancelProgram(deps: CancelDeps, id: string, requestId: str
   await storeCall(() => sendCancellation(redis, PROGRAM_CANCELLATIONS, id, roundAndPauseMs(config)));
   for (;;) {
     const { snapshot: from, program } = await store.read(id);
-    if (from === undefined) return isFirst;
-    const { attempt: _a, runner_url, ...record } = from.record;
+    if (from === undefined) {
+      if (isFirst) await Promise.all(FIRST_ATTEMPTS.map((first) => jobs.cancel(id, first)));
+      return isFirst;
+    }
+    const { attempt, runner_url, ...record } = from.record;
     const status = nextState(record.status, "cancel") as ProgramRecord["status"];
     if (status === record.status) return false;
+    // Before the transition: a cancellation that failed in between is repeated as a whole.
+    if (attempt !== undefined) await jobs.cancel(id, { round: record.round + 1, number: attempt.number });
     const to: ProgramRecord = { ...record, status, pending: [] };
     const change = { from, to, lifeMs: recordLifeMs(config) };
     if ((await store.transition(id, change).catch(ifNotExpired)) === undefined) continue;

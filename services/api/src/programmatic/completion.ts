@@ -9,7 +9,6 @@ import {
   type ProgrammaticFault,
   type ProgrammaticResponse,
   type RunStatus,
-  ServiceError,
   type UsedLimits,
 } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
@@ -28,6 +27,8 @@ export interface CompletionDeps {
 /** What a round starts from. A first round has no record. */
 export interface RoundOrigin {
   snapshot?: Snapshot | undefined;
+  /** Ids of the calls that the round began with the results of. */
+  answered?: readonly string[];
   /** Keeps the answer, in the step that records the end of the round. */
   entry?: OwnEntry;
 }
@@ -76,14 +77,7 @@ export async function endProgram(
     const { attempt: _, ...record } = snapshot.record;
     const status = nextState(record.status, event) as ProgramRecord["status"];
     const to: ProgramRecord = { ...record, status, pending: [] };
-    const done = await store.transition(id, {
-      from: snapshot,
-      to,
-      lifeMs: recordLifeMs(config),
-      entry,
-      answer,
-    });
-    if (done === undefined) throw new ServiceError("execution_cancelled");
+    await store.advance(id, { from: snapshot, to, lifeMs: recordLifeMs(config), entry, answer });
   } finally {
     exchanges.end(id, grantId, requestId);
     exchanges.revoke(snapshot?.record.grant_id, requestId);

@@ -19,8 +19,10 @@ export function recordLifeMs(config: Config): number {
   return config.TOOL_CALL_SESSION_EXPIRY * 1000;
 }
 
+/** Attempts of one round that run the program from the top: a broken one is attempted once more. */
+export const MAX_FROM_TOP = 2;
 /** Attempts to make one round: one goes on with the paused program, the others run it from the top. */
-const MAX_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 1 + MAX_FROM_TOP;
 
 /** Longer than a round, with all its attempts, and the pause after it can take together, ms. */
 export function roundAndPauseMs(config: Config): number {

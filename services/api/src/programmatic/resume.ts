@@ -23,13 +23,13 @@ import { traceOf } from "../tracing.ts";
 import { AcceptedResults, modeOf } from "./accept-results.ts";
 import type { CancelDeps } from "./cancel.ts";
 import { completeProgram } from "./completion.ts";
-import { type AnswerRenewal, roundAnswerKey } from "./expiry.ts";
+import { type AnswerRenewal, MAX_FROM_TOP, roundAnswerKey } from "./expiry.ts";
 import { forgetProgram, labelOf, rememberResume } from "./labels.ts";
 import type { ResumeOutcome } from "./metrics.ts";
 import { type PauseDeps, pauseProgram } from "./pause.ts";
 import { parseResume } from "./request.ts";
 import { factsOfEnd, type RoundEnd } from "./round-jobs.ts";
-import { MAX_FROM_TOP, withExecution } from "./start.ts";
+import { withExecution } from "./start.ts";
 import { type Mode, nextState, type Program, type ProgramRecord } from "./state.ts";
 import type { Snapshot, Stored } from "./store.ts";
 import type { WaitingResults } from "./waiting-results.ts";
@@ -180,7 +180,7 @@ async function nextRound(deps: ResumeDeps, resume: Resume): Promise<Programmatic
 }
 
 async function attemptRound(deps: ResumeDeps, resume: Resume): Promise<ProgrammaticResponse> {
-  const { program, requestId, cancelled, entry, onMode, onEnd } = resume;
+  const { program, requestId, cancelled, entry, results, onMode, onEnd } = resume;
   const id = program.execution_id;
   let { snapshot } = resume;
   for (let fromTop = 0; ; ) {
@@ -190,7 +190,7 @@ async function attemptRound(deps: ResumeDeps, resume: Resume): Promise<Programma
     try {
       const end = await runAttempt(deps, resume, snapshot.record);
       onEnd(end);
-      const origin = { snapshot, entry };
+      const origin = { snapshot, entry, answered: results.answers.map(({ call_id }) => call_id) };
       return "ended" in end
         ? await completeProgram(deps, id, origin, end, requestId)
         : await pauseProgram(deps, program, origin, end, requestId);
@@ -240,9 +240,7 @@ export async function nextAttempt(
   const to: ProgramRecord = { ...rest, status: nextState(status, "retry") as "resuming" };
   if (NEVER_STARTED.has(code) && runner_url !== undefined) to.runner_url = runner_url;
   to.attempt = { results, mode: modeOf(to, config), number: number + 1 };
-  const done = await store.transition(id, { from, to, lifeMs: roundLifeMs(config) });
-  if (done === undefined) throw new ServiceError("execution_cancelled");
-  return done;
+  return store.advance(id, { from, to, lifeMs: roundLifeMs(config) });
 }
 
 function attemptOf({ record }: Snapshot): NonNullable<ProgramRecord["attempt"]> {

@@ -89,7 +89,8 @@ export class RoundJobs {
       tools_json: JSON.stringify(program.tools),
       callback,
       hash_seed: program.hash_seed,
-      max_calls: PTC_MAX_CALLS - calls,
+      // The limit may have been lowered since they were made.
+      max_calls: Math.max(0, PTC_MAX_CALLS - calls),
     };
     this.#submitted.inc({ language: program.language });
     const grantId = callback.grant_id;
@@ -152,6 +153,11 @@ export class RoundJobs {
     return this.#jobs.run(job, signal, place);
   }
 
+  /** Ends an attempt that waits or runs, whichever process waits for its end, and also where that process is gone. */
+  async cancel(executionId: string, { round, number }: Pick<Attempt, "round" | "number">): Promise<void> {
+    await this.#jobs.cancel(attemptId(executionId, { round, number }));
+  }
+
   /** Kills a frozen program in the background, as soon as a worker has time. One that is not found expires on its runner. */
   discard(program: Program, runnerUrl: string, requestId: string): void {
     const signal = new AbortController().signal;
@@ -175,7 +181,7 @@ export class RoundJobs {
       v: 1,
       request_id: requestId,
       execution_id,
-      job_id: `${execution_id}.${round}.${number}`,
+      job_id: attemptId(execution_id, { round, number }),
       session_id,
       principal,
       output_namespace,
@@ -194,6 +200,9 @@ export class RoundJobs {
     };
   }
 }
+
+const attemptId = (executionId: string, { round, number }: Pick<Attempt, "round" | "number">) =>
+  `${executionId}.${round}.${number}`;
 
 /** A paused program already has its source, its arguments, its input and its own files. */
 function withoutSource({ stdin: _s, inline: _i, env: _e, ...job }: Job): Job {

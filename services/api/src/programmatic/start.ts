@@ -21,6 +21,7 @@ import type { RunStream } from "../streams/run-stream.ts";
 import { traceOf } from "../tracing.ts";
 import { type CancelDeps, cancelProgram } from "./cancel.ts";
 import { completeProgram } from "./completion.ts";
+import { MAX_FROM_TOP } from "./expiry.ts";
 import { endFirstRound, forgetProgram, labelOf, rememberStart } from "./labels.ts";
 import { type PauseDeps, pauseProgram, programBytes } from "./pause.ts";
 import { parseStart } from "./request.ts";
@@ -33,8 +34,6 @@ export interface StartDeps
     Pick<ExecDeps, "runtimes" | "feed" | "principalOf" | "planLimitsOf" | "lookupRecords" | "holdingSeat"> {}
 
 const HASH_SEEDS = 2 ** 32;
-/** A broken first round is attempted once more. */
-export const MAX_FROM_TOP = 2;
 /** Failures of an attempt whose program may have started; with other codes it did not. */
 const AFTER_START: ReadonlySet<ErrorCode> = new Set([
   "sandbox_execution_failed",
@@ -72,13 +71,16 @@ export async function handleStart(
       unwanted = AbortSignal.any([unwanted, cancelled]);
       const onEnd = (end: RoundEnd) => noteRun(request, factsOfEnd(end));
       const attempt = { program, round: 1, requestId: request.id, trace: program.trace, stream };
-      const ended = await holdingSeat(request, (place) =>
-        firstRound(deps, { ...attempt, place, signal: unwanted }, onEnd),
-      );
-      paused = ended.status === "tool_call_required";
-      // A cancellation that came before the record left it to this replica.
-      if (paused && label !== undefined) await cancellations.look([execution_id]);
-      return ended;
+      try {
+        const ended = await holdingSeat(request, (place) =>
+          firstRound(deps, { ...attempt, place, signal: unwanted }, onEnd),
+        );
+        paused = ended.status === "tool_call_required";
+        return ended;
+      } finally {
+        // A cancellation that came before the record left it to this replica, and may be why the round failed.
+        if (label !== undefined) await cancellations.look([execution_id]);
+      }
     });
     if (paused && unwanted.aborted) await cancelProgram(deps, execution_id, request.id);
     unwanted.throwIfAborted();

@@ -66,8 +66,9 @@ const expires = inProcess("expired", "expiry");
 /** Only a record that exists expires. */
 const stays = (state: State): Transition => inProcess(state, "expiry");
 const unknown = refused("execution_expired");
-/** The round was taken from the attempt that reports: the program was cancelled. */
-const overtaken = refused("execution_cancelled");
+/** The round was taken from the attempt that reports: another one was faster, or the store came back with an earlier record. */
+const overtaken = refused("store_unavailable");
+const cancelled = refused("execution_cancelled");
 
 /** Of a program that is over. */
 const ENDED = {
@@ -117,7 +118,15 @@ export const TRANSITIONS: Readonly<Record<State, Readonly<Record<Event, Transiti
   },
   completed: { ...ENDED, cancel: inProcess("completed", "cancel"), expire: expires },
   failed: { ...ENDED, cancel: inProcess("failed", "cancel"), expire: expires },
-  cancelled: { ...ENDED, cancel: inProcess("cancelled", "cancel"), expire: expires },
+  cancelled: {
+    ...ENDED,
+    pause: cancelled,
+    retry: cancelled,
+    complete: cancelled,
+    fail: cancelled,
+    cancel: inProcess("cancelled", "cancel"),
+    expire: expires,
+  },
   // Nobody cancelled a program whose record was lost.
   expired: {
     start: overtaken,
@@ -197,6 +206,8 @@ export interface ProgramRecord {
   run_ms: number;
   /** Calls in the list. */
   calls: number;
+  /** The largest number in an id of theirs; absent in a record of an earlier version. */
+  highest_call?: number;
   /** Bytes of the text of all results. */
   history_bytes: number;
   /** Bytes of the program and its calls without results. */

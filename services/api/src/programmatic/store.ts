@@ -101,9 +101,22 @@ export class ProgramStore {
     kept?.keep();
     return { record, text };
   }
+
+  /**
+   * Makes a transition that only a cancellation may forestall. Where another attempt did, or the store came back with an earlier record, a
+   * repeat of the request finds what there is.
+   */
+  async advance(id: string, change: Change): Promise<Snapshot> {
+    const done = await this.transition(id, change);
+    if (done !== undefined) return done;
+    const { snapshot } = await this.read(id);
+    if (snapshot?.record.status === "cancelled") throw new ServiceError("execution_cancelled");
+    throw new ServiceError("store_unavailable", MOVED);
+  }
 }
 
 const TOO_MUCH = -2;
+const MOVED = "The program is not where this request left it; it is safe to repeat the request.";
 
 const isOver = ({ status }: ProgramRecord) => status !== "paused" && status !== "resuming";
 

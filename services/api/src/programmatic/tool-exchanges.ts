@@ -12,15 +12,26 @@ import {
   type ProcessedResults,
   type ProgrammaticJob,
   ServiceError,
+  TOOL_CALLS_BOUNDS,
   type ToolExchange,
 } from "@svc/contracts";
-import { type Config, InnerClient, type Log, type TlsIdentity, tokenTo } from "@svc/service-kit";
+import {
+  AnswerTooLarge,
+  type Config,
+  InnerClient,
+  type Log,
+  type TlsIdentity,
+  tokenTo,
+} from "@svc/service-kit";
 import type { Program } from "./state.ts";
 
 /** How long the calls of a paused program may take to be recorded. */
 const RECORDED_MS = 10_000;
 /** The calls of a program that lives longer are refused, and its next resume runs it again with a new token. */
 const MAX_TOKEN_SECONDS = 7200;
+
+/** What a listing has of a call beside its name and arguments, and beside all calls. */
+const AROUND_CALL = { bytes: 1024, values: 8 } as const;
 
 type InnerRequest = Parameters<InnerClient["send"]>[0];
 
@@ -70,7 +81,10 @@ export class ToolExchanges {
     return Math.min(MAX_TOKEN_SECONDS, Math.ceil(ms / 1000));
   }
 
-  /** The given calls as they were recorded, in that order. */
+  /**
+   * The given calls as they were recorded, in that order. state_too_large: together they have more bytes than any state, or more values
+   * than JSON may have.
+   */
   async recorded(
     executionId: string,
     callIds: readonly string[],
@@ -90,10 +104,16 @@ export class ToolExchanges {
     callIds: readonly string[],
     requestId: string,
   ): Promise<readonly PendingCall[]> {
-    const { pending_calls } = await this.#server.json<PendingCalls>({
+    const { depth, values } = TOOL_CALLS_BOUNDS;
+    const listing = this.#server.json<PendingCalls>({
       method: "GET",
       path: `/sessions/${executionId}/pending?wait_ms=${RECORDED_MS}&call_ids=${callIds.join(",")}`,
       requestId,
+      maxBytes: this.#config.PTC_MAX_STATE_BYTES + (1 + callIds.length) * AROUND_CALL.bytes,
+      bounds: { depth, values: values + callIds.length * AROUND_CALL.values },
+    });
+    const { pending_calls } = await listing.catch((error: ServiceError) => {
+      throw error.cause instanceof AnswerTooLarge ? new ServiceError("state_too_large") : error;
     });
     return pending_calls;
   }

@@ -1,10 +1,11 @@
 /**
  * Programs with tools over real replicas of the API: what becomes of each round is the test's. The tool call server and the gateway take
- * everything, and can be asked for nothing.
+ * everything, and can be asked for nothing but what the test has it list.
  */
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
+  callIdOf,
   type Job,
   type JobResult,
   newId,
@@ -41,7 +42,9 @@ export const endOf = (code: number): EndedRound => ({
   status: null,
 });
 
-export const PAUSED: JobResult = { ok: true, answer: { ...pauseOf("call_001") } };
+/** The end of a round at the program's n-th call. */
+export const pausedAt = (n: number): JobResult => ({ ok: true, answer: { ...pauseOf(callIdOf(n)) } });
+export const PAUSED = pausedAt(1);
 /** Answers the call of that pause. */
 export const RESULTS = [{ call_id: "call_001", result: 1 }];
 export const ENDED: JobResult = { ok: true, answer: { ...endOf(0), wall_time: 1 } };
@@ -50,14 +53,17 @@ export const ENDED: JobResult = { ok: true, answer: { ...endOf(0), wall_time: 1 
 export type Round = (job: Job, cancelled: AbortSignal) => Promise<JobResult> | JobResult;
 
 async function startInner() {
+  const inner: { listing: ((answer: ServerResponse) => void) | undefined } = { listing: undefined };
   const server = createServer((request, answer) => {
     request.resume();
     answer.setHeader("content-type", "application/json");
+    if (request.method === "GET" && inner.listing !== undefined) return inner.listing(answer);
     answer.statusCode = request.method === "GET" ? 503 : 200;
     answer.end(JSON.stringify({ error: "store_unavailable", message: "Away." }));
   });
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   return {
+    inner,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     stop: () => {
       server.closeAllConnections();
@@ -98,10 +104,15 @@ export async function startPrograms(round: Round, count = 1, more: Record<string
     ...made,
     worker,
     discarded,
+    /** What the tool call server lists of every program; undefined: it is away. */
+    inner: inner.inner,
     start: (init?: RequestInit) => post({ code: newId(), tools: [{ name: "t" }] }, init),
-    /** Answers the call of a pause. */
-    resume: ({ continuation_token }: ToolCallRequired, init?: RequestInit, results: object[] = RESULTS) =>
-      post({ continuation_token, tool_results: results }, init),
+    /** Answers the calls of a pause. */
+    resume: (
+      { continuation_token, tool_calls }: ToolCallRequired,
+      init?: RequestInit,
+      results: object[] = tool_calls.map(({ id }) => ({ call_id: id, result: 1 })),
+    ) => post({ continuation_token, tool_results: results }, init),
     /** How many programs were cancelled. */
     cancel: async (request_id: string, at = 0) =>
       ((await (await post({ request_id }, {}, "/cancel", at)).json()) as { cancelled: number }).cancelled,

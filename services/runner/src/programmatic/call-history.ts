@@ -5,6 +5,7 @@
  */
 import {
   callIdOf,
+  callNumberOf,
   canonicalArguments,
   MAX_ASKED_NAME,
   type ProgrammaticFault,
@@ -38,7 +39,7 @@ export class CallHistory {
     this.#unusedCount = recorded.length;
     this.#highest = 0;
     for (const record of recorded) {
-      this.#highest = Math.max(this.#highest, numberOf(record.call_id));
+      this.#highest = Math.max(this.#highest, callNumberOf(record.call_id));
       const key = keyOf(record.name, canonicalArguments(JSON.parse(record.input_json)));
       const same = this.#unused.get(key);
       if (same === undefined) this.#unused.set(key, [record]);
@@ -104,8 +105,3 @@ export class CallHistory {
 }
 
 const keyOf = (name: string, canonical: string) => `${JSON.stringify(name)} ${canonical}`;
-
-function numberOf(callId: string): number {
-  const number = /^call_(\d{1,15})$/.exec(callId)?.[1];
-  return number === undefined ? 0 : Number(number);
-}

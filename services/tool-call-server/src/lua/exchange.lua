@@ -1,6 +1,7 @@
 -- Purpose: what the scripts of the tool call server share; put in front of each of them.
--- Keys of one execution: its exchange (hash), its calls (hash: call id to time, space, text), its results (hash: call id to
---   text); and the index of all exchanges (sorted set: execution id by the time in ms at which it expires).
+-- Keys of one execution: its exchange (hash; in it `digest:<call id>`: what the call asks for), its calls (hash: call id to time, space,
+--   text), its results (hash: call id to text); and the index of all exchanges (sorted set: execution id by the time in ms at which it
+--   expires).
 -- KEYS[1..4]: svc:tool:<execution>:session, :calls, :results; svc:tool:sessions
 -- ARGV[1]: execution id   ARGV[2]: life of an exchange in ms, counted anew at each change
 -- Times are the store's: all servers agree on them.

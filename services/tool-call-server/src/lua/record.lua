@@ -3,8 +3,9 @@
 --   recorded once; nothing is recorded for a wrong token or an undeclared tool; the first undeclared tool is remembered.
 -- ARGV[3]: hash of the callback token (hashes are compared: where two differ tells nothing about the token)
 -- ARGV[4]: most calls of an exchange   ARGV[5]: most bytes of their texts together
--- ARGV[6..]: for each call its id, the name of its tool as JSON, its text; no id twice
--- Returns: {'unopened'} without an exchange, {'refused'}, {'undeclared'}, {'full'}, {'large'}, {'other', id, text of the recorded call, id, …}; or how the
+-- ARGV[6..]: for each call its id, the name of its tool as JSON, its text, a digest of what it asks for; no id twice. Calls of one id with
+--   equal digests are the same; one that an earlier version recorded has none, and is the same when its text is.
+-- Returns: {'unopened'} without an exchange, {'refused'}, {'undeclared'}, {'full'}, {'large'}, {'other'}: an id is another call's; or how the
 --   first call stands: {'answered', text of the result, new}, {'waiting', ms left, new}; `new`: how many calls were new
 local token = redis.call('HGET', EXCHANGE, 'token')
 if not token then
@@ -13,29 +14,32 @@ end
 if token ~= ARGV[3] then
   return { 'refused' }
 end
-local fresh, other = {}, { 'other' }
+-- Of a call without a digest.
+local function has_text(id, text)
+  local recorded = redis.call('HGET', CALLS, id)
+  return string.sub(recorded, string.find(recorded, ' ', 1, true) + 1) == text
+end
+local fresh, is_other = {}, false
 local bytes = tonumber(redis.call('HGET', EXCHANGE, 'bytes') or 0)
-for index = 6, #ARGV, 3 do
-  local id, name, text = ARGV[index], ARGV[index + 1], ARGV[index + 2]
+for index = 6, #ARGV, 4 do
+  local id, name, text, digest = unpack(ARGV, index, index + 3)
   if redis.call('HEXISTS', EXCHANGE, 'tool:' .. name) == 0 then
     redis.call('HSETNX', EXCHANGE, 'unregistered', name)
     changed({ EXECUTION })
     return { 'undeclared' }
   end
-  local recorded = redis.call('HGET', CALLS, id)
-  if not recorded then
+  local recorded = redis.call('HGET', EXCHANGE, 'digest:' .. id)
+  if redis.call('HEXISTS', CALLS, id) == 0 then
     fresh[#fresh + 1] = index
     bytes = bytes + #text
+  elseif recorded then
+    is_other = is_other or recorded ~= digest
   else
-    recorded = string.sub(recorded, string.find(recorded, ' ', 1, true) + 1)
-    if recorded ~= text then
-      other[#other + 1] = id
-      other[#other + 1] = recorded
-    end
+    is_other = is_other or not has_text(id, text)
   end
 end
-if #other > 1 then
-  return other
+if is_other then
+  return { 'other' }
 end
 if #fresh > 0 then
   if redis.call('HLEN', CALLS) + #fresh > tonumber(ARGV[4]) then
@@ -48,6 +52,7 @@ if #fresh > 0 then
   redis.call('HSET', EXCHANGE, 'bytes', bytes)
   for _, index in ipairs(fresh) do
     redis.call('HSET', CALLS, ARGV[index], string.format('%d %s', now, ARGV[index + 2]))
+    redis.call('HSET', EXCHANGE, 'digest:' .. ARGV[index], ARGV[index + 3])
   end
   renew()
   changed({ EXECUTION })

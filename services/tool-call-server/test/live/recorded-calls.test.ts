@@ -7,7 +7,8 @@ import {
   type ToolCallServer,
   toRecord,
 } from "@svc/test-kit/components/tool-call-server";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 let started: Awaited<ReturnType<typeof startServers>>;
 let server: ToolCallServer;
@@ -75,6 +76,39 @@ describe("calls that are recorded together", () => {
     expect(await idsOf(exchange)).toEqual(["b", "c"]);
     expect((await server.call(exchange, "a", { x: 1 })).body.result).toBe(1);
     expect(await server.metric("svc_tool_calls_total")).toBe(before + 3);
+  });
+});
+
+describe("calls that are repeated with other arguments", () => {
+  /** A server with room for large calls, and its store. */
+  async function startRoomy() {
+    const { servers, redis, stop } = await startServers(1);
+    const store = new Redis(redis.url);
+    onTestFinished(async () => {
+      store.disconnect();
+      await stop();
+    });
+    return { roomy: servers[0] as ToolCallServer, store };
+  }
+
+  it("are refused without that what is recorded of them is read", async () => {
+    const { roomy, store } = await startRoomy();
+    const exchange = await roomy.open();
+    const ids = callIds(8);
+    const sent = async () => Number(/total_net_output_bytes:(\d+)/.exec(await store.info("stats"))?.[1]);
+    expect((await roomy.record(exchange, toRecord(ids, "x".repeat(100_000)))).status).toBe(200);
+    const before = await sent();
+    expect(await refusal(roomy.record(exchange, toRecord(ids)))).toBe("400 invalid_request");
+    expect((await sent()) - before).toBeLessThan(100_000);
+  });
+
+  it("are told by their text where an earlier version has recorded them, without digests", async () => {
+    const { roomy, store } = await startRoomy();
+    const exchange = await roomy.open();
+    await roomy.record(exchange, [A, B]);
+    expect(await store.hdel(`svc:tool:${exchange.execution}:session`, "digest:a", "digest:b")).toBe(2);
+    expect((await roomy.record(exchange, [A, B, C])).status).toBe(200);
+    expect(await refusal(roomy.record(exchange, [call("a", { x: 2 })]))).toBe("400 invalid_request");
   });
 });
 

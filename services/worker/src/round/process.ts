@@ -12,7 +12,7 @@ import { faultOf } from "./error-classification.ts";
 import { historyOf } from "./history.ts";
 import { failureOf } from "./public-error.ts";
 import { AWAY_MS, RetryPolicy } from "./retry-policy.ts";
-import { endOf, type ProcessDeps, type Round } from "./round.ts";
+import { endedRun, endOf, hasTools, type ProcessDeps, type Round } from "./round.ts";
 import { sessionRound } from "./session-round.ts";
 
 export async function processJob(started: StartedJob, deps: ProcessDeps): Promise<JobResult> {
@@ -48,11 +48,10 @@ async function runWithRetries(
   policy: RetryPolicy,
   deps: ProcessDeps,
 ): Promise<Round> {
-  const hasTools = job.ptc !== undefined || job.resume !== undefined;
   const history = job.ptc?.mode === "replay" ? await historyOf(deps.redis, job.execution_id) : undefined;
   const pauseAfter = (error: unknown) => {
     const fault = faultOf(error);
-    if (hasTools && fault === "broken") return undefined;
+    if (hasTools(job) && fault === "broken") return undefined;
     const pause = policy.pauseAfter(fault, performance.now());
     if (pause !== undefined)
       deps.log.warn({ request_id: job.request_id, fault, err: error }, "retrying the run");
@@ -89,6 +88,7 @@ async function runOnce(
       resume === undefined
         ? await runner.execute(granted, grant, signal, { history, tell })
         : await runner.resume(granted, resume, grant, signal, tell);
+    if (!hasTools(job)) endedRun(response);
     // A replay begins anew, with all its inputs. The answer goes first.
     if ("paused" in response && job.ptc?.mode !== "replay") {
       setImmediate(() => grants.prepare(job, deadlines, grant.grant_id));

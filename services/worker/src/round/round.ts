@@ -1,5 +1,5 @@
 /** What one round of a job needs, what it gives, and how it ended. */
-import { type Job, type RoundResponse, ServiceError } from "@svc/contracts";
+import { type ExecuteResponse, type Job, type RoundResponse, ServiceError } from "@svc/contracts";
 import type { Config, Log, Redis } from "@svc/service-kit";
 import type { Grants } from "../grants/grants.ts";
 import type { Runner } from "../runner/client.ts";
@@ -24,6 +24,15 @@ export interface Round {
   response: RoundResponse;
   /** What the answer says of the session. */
   ofSession?: SessionFields;
+}
+
+export const hasTools = ({ ptc, resume }: Pick<Job, "ptc" | "resume">) =>
+  ptc !== undefined || resume !== undefined;
+
+/** The answer to a run without tools, which has nothing to pause for. */
+export function endedRun(response: RoundResponse): ExecuteResponse {
+  if ("paused" in response) throw new TypeError("a run without tools has paused");
+  return response;
 }
 
 export function endOf(signal: AbortSignal): "failed" | "cancelled" | "timeout" {

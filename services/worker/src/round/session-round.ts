@@ -1,7 +1,7 @@
 /** A round of a run that continues a persistent session: it begins with the session's state, and may leave the next one. */
 import type { Deadlines, Job } from "@svc/contracts";
 import { leftBy, persistSession, sessionFields, withSnapshot } from "../sessions/sessions.ts";
-import { endOf, type ProcessDeps, type Round } from "./round.ts";
+import { endedRun, endOf, type ProcessDeps, type Round } from "./round.ts";
 
 export async function sessionRound(
   job: Job,
@@ -14,8 +14,9 @@ export async function sessionRound(
   const begun = run === undefined ? job : withSnapshot(job, run);
   const { grant } = await grants.take(begun, deadlines, signal, run);
   try {
-    const response = await runner.execute(begun, grant, signal, { session: persistSession(run), tell });
-    if ("paused" in response) throw new TypeError("a run without tools has paused");
+    const response = endedRun(
+      await runner.execute(begun, grant, signal, { session: persistSession(run), tell }),
+    );
     // Its client has left, or another worker has the job.
     signal.throwIfAborted();
     const left = run && leftBy(run, response);

@@ -7,6 +7,7 @@ import {
   labelled,
   PAUSED,
   type Programs,
+  pausedAt,
   startPrograms,
 } from "../../support/programs.ts";
 
@@ -38,7 +39,7 @@ describe("a program that paused again", () => {
     async (which) => {
       const [label, other] = [newId(), newId()];
       const ofResumes = which === "that of all its requests" ? label : other;
-      rounds = [PAUSED, PAUSED, PAUSED];
+      rounds = [PAUSED, pausedAt(2), pausedAt(3)];
       let paused = await pauseOf(made.start(labelled(label)));
       for (let at = 0; at < 2; at++) paused = await pauseOf(made.resume(paused, labelled(ofResumes)));
       const before = made.discarded.length;
@@ -51,7 +52,7 @@ describe("a program that paused again", () => {
 
   it("keeps the label of its start from one resume to the next", async () => {
     const label = newId();
-    rounds = [PAUSED, PAUSED];
+    rounds = [PAUSED, pausedAt(2)];
     const first = await pauseOf(made.start(labelled(label)));
     const [key = ""] = await made.redis.keys("svc:ptc:labelled:*");
     const left = async () => Number(await made.redis.zscore(key, executionOf(first))) - Date.now();

@@ -1,14 +1,23 @@
 /** Programs that are cancelled while no replica hears of it: its subscription was lost, and comes back later or not at all. */
-import { type Job, type JobResult, newId, type ToolCallRequired } from "@svc/contracts";
+import { ERRORS, type Job, type JobResult, newId, type ToolCallRequired } from "@svc/contracts";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ENDED, labelled, PAUSED, type Programs, startPrograms } from "../../support/programs.ts";
 
 const CHANNEL = "svc:ptc:cancelled";
+const CANCELLED: JobResult = {
+  ok: false,
+  error: { code: "execution_cancelled", ...ERRORS.execution_cancelled },
+};
+/** As many as the worker takes at once. */
+const SLOTS = 8;
 let made: Programs;
 let began: (job: Job) => void;
 let round: Promise<JobResult>;
+/** Of the last round. */
+let cancelled: AbortSignal;
 beforeAll(async () => {
-  made = await startPrograms((job) => {
+  made = await startPrograms((job, ofJob) => {
+    cancelled = ofJob;
     began(job);
     return round;
   });
@@ -75,5 +84,42 @@ it("a start that pauses before the subscription is back is refused, and its prog
   expect(JSON.parse(String(await made.redis.get(`svc:ptc:${execution_id}`)))).toMatchObject({
     status: "cancelled",
   });
+  await restoreSubscription();
+});
+
+it.each(["start", "resume"])("the job of a %s is cancelled, whoever waits for its end", async (which) => {
+  const label = newId();
+  let paused: ToolCallRequired | undefined;
+  if (which === "resume") {
+    nextRound().end(PAUSED);
+    paused = (await (await made.start()).json()) as ToolCallRequired;
+  }
+  const { begun, end } = nextRound();
+  const answer = paused === undefined ? made.start(labelled(label)) : made.resume(paused, labelled(label));
+  await begun;
+  await loseSubscription();
+  expect(await made.cancel(label)).toBe(1);
+  // It is looked for whenever the lock of the job is renewed.
+  await expect.poll(() => cancelled.aborted).toBe(true);
+  end(CANCELLED);
+  await refused(answer);
+  await restoreSubscription();
+});
+
+it("a start whose job still waits in the queue is refused, and does not begin", async () => {
+  const label = newId();
+  const { end } = nextRound();
+  const before = made.worker.started.length;
+  const busy = Array.from({ length: SLOTS }, () => made.start());
+  await expect.poll(() => made.worker.started.length).toBe(before + SLOTS);
+  const answer = made.start(labelled(label));
+  const waiting = async () => (await made.redis.keys("bull:*.1.1")).length;
+  await expect.poll(waiting).toBe(SLOTS + 1);
+  await loseSubscription();
+  expect(await made.cancel(label)).toBe(1);
+  await refused(answer);
+  end(ENDED);
+  for (const other of busy) expect((await other).status).toBe(200);
+  expect(made.worker.started).toHaveLength(before + SLOTS);
   await restoreSubscription();
 });

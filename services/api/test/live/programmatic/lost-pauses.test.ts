@@ -1,6 +1,7 @@
 /** Paused programs that nobody can resume are removed from their runners, where they would take a place until they expire. */
-import { historyKey, type Job, type JobResult, newId, type ToolCallRequired } from "@svc/contracts";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import type { ServerResponse } from "node:http";
+import { callIdOf, historyKey, type Job, type JobResult, newId, type ToolCallRequired } from "@svc/contracts";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import {
   ENDED,
   executionOf,
@@ -12,12 +13,17 @@ import {
 } from "../../support/programs.ts";
 
 const QUEUE_WAIT_MS = 1000;
+const MAX_STATE_BYTES = 1_000_000;
+const callIds = [1, 2, 3, 4, 5, 6, 7, 8].map(callIdOf);
 /** As many as the worker takes at once. */
 const SLOTS = 8;
 let made: Programs;
 let round: (job: Job) => Promise<JobResult> | JobResult = () => PAUSED;
 beforeAll(async () => {
-  made = await startPrograms((job) => round(job), 1, { JOB_QUEUE_WAIT_MS: String(QUEUE_WAIT_MS) });
+  made = await startPrograms((job) => round(job), 1, {
+    JOB_QUEUE_WAIT_MS: String(QUEUE_WAIT_MS),
+    PTC_MAX_STATE_BYTES: String(MAX_STATE_BYTES),
+  });
 });
 afterAll(() => made.stop());
 
@@ -49,6 +55,46 @@ it("that of a start whose calls cannot be read", async () => {
   await expect.poll(() => made.discarded).toContain(id);
 });
 
+it.each<[what: string, listing: (answer: ServerResponse) => void]>([
+  [
+    "bytes than its state may have, without their end being waited for",
+    (answer) => {
+      const more = () => {
+        while (answer.write(" ".repeat(MAX_STATE_BYTES)));
+      };
+      answer.on("drain", more);
+      more();
+    },
+  ],
+  [
+    "values than JSON may have, though few bytes",
+    (answer) => {
+      const zeros = "0,".repeat(30_000);
+      const calls = callIds.map(
+        (id) => `{"call_id":"${id}","tool_name":"t","tool_input":{"x":[${zeros}0]},"timestamp":1}`,
+      );
+      answer.end(`{"status":"active","pending_calls":[${calls}]}`);
+    },
+  ],
+])("one whose calls have more %s", async (_, listing) => {
+  made.inner.listing = listing;
+  onTestFinished(() => {
+    made.inner.listing = undefined;
+  });
+  const { pending_calls: __, ...large } = { ...pauseOf("call_001"), pending_call_ids: callIds };
+  let id = "";
+  round = ({ execution_id }) => {
+    id = execution_id;
+    return { ok: true, answer: large };
+  };
+  const answer = await made.start();
+  expect([answer.status, await answer.json()]).toEqual([
+    422,
+    expect.objectContaining({ error: "state_too_large" }),
+  ]);
+  await expect.poll(() => made.discarded).toContain(id);
+});
+
 it("one whose record was lost during its round", async () => {
   const { id, error } = await pausedAgain((lost) =>
     made.redis.del(`svc:ptc:${lost}`, `svc:ptc:${lost}:program`, historyKey(lost)),
@@ -62,9 +108,30 @@ it("one that another attempt has paused, and can be resumed, stays", async () =>
     const record = JSON.parse(String(await made.redis.get(`svc:ptc:${other}`))) as object;
     await made.redis.set(`svc:ptc:${other}`, JSON.stringify({ ...record, change: newId() }));
   });
-  expect(error).toBe("execution_cancelled");
+  expect(error).toBe("store_unavailable");
   // A discard would go before this start.
   await paused();
+  expect(made.discarded).not.toContain(id);
+});
+
+it("one whose earlier record came back with the store stays: the same resume completes it", async () => {
+  const program = await paused();
+  const id = executionOf(program);
+  const record = String(await made.redis.get(`svc:ptc:${id}`));
+  const calls = await made.redis.lrange(historyKey(id), 0, -1);
+  round = async () => {
+    await made.redis.set(`svc:ptc:${id}`, record);
+    await made.redis.del(historyKey(id));
+    await made.redis.rpush(historyKey(id), ...calls);
+    return ENDED;
+  };
+  const lost = await made.resume(program);
+  expect([lost.status, await lost.json()]).toEqual([
+    503,
+    expect.objectContaining({ error: "store_unavailable" }),
+  ]);
+  round = () => ENDED;
+  expect(await (await made.resume(program)).json()).toMatchObject({ status: "completed" });
   expect(made.discarded).not.toContain(id);
 });
 

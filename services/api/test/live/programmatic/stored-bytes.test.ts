@@ -1,5 +1,5 @@
 /** What is stored of a caller's programs and jobs is bounded in bytes, for all replicas together, and counts no longer once it is gone. */
-import { type JobResult, newId, type ToolCallRequired } from "@svc/contracts";
+import { callIdOf, type JobResult, newId, type ToolCallRequired } from "@svc/contracts";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import {
   ENDED,
@@ -8,6 +8,7 @@ import {
   labelled,
   PAUSED,
   type Programs,
+  pausedAt,
   pauseOf,
   type Round,
   startPrograms,
@@ -100,6 +101,7 @@ it("refuses a start beyond it with 429, and takes it when a program has ended", 
 it("refuses results beyond twice as much; their token stays good", async () => {
   const [first, second] = (await fill(100_000)) as [ToolCallRequired, ToolCallRequired];
   const large = [{ call_id: "call_001", result: "x".repeat(120_000) }];
+  round = () => pausedAt(2);
   const next = await pausedOf(made.resume(first, {}, large));
   const refused = await made.resume(second, {}, large);
   expect([refused.status, await refused.json()]).toEqual([
@@ -112,11 +114,11 @@ it("refuses results beyond twice as much; their token stays good", async () => {
 });
 
 it("counts the answers of a program, also when it is over", async () => {
-  round = () => ({ ok: true, answer: { ...pauseOf("call_001"), stdout: OUTPUT } });
+  let calls = 0;
+  round = () => ({ ok: true, answer: { ...pauseOf(callIdOf(++calls)), stdout: OUTPUT } });
   let paused = await pausedOf(start(10));
   for (let rounds = 1; rounds <= 3; rounds++) {
-    const results = [{ call_id: "call_001", result: rounds }];
-    paused = await pausedOf(made.resume(paused, {}, results));
+    paused = await pausedOf(made.resume(paused));
     expect(await counted()).toBeGreaterThan(rounds * OUTPUT.length);
   }
   round = () => ENDED;

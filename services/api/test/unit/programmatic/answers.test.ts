@@ -1,5 +1,5 @@
 import { type EndedRound, endAnswer } from "@svc/api/programmatic/completion";
-import { pauseAnswer, pausedRecord } from "@svc/api/programmatic/pause";
+import { pauseAnswer } from "@svc/api/programmatic/pause";
 import { endOf } from "@svc/api/programmatic/round-jobs";
 import { newId } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
@@ -37,12 +37,6 @@ const paused = {
   version: "3",
   limits: { run_timeout_ms: 60_000, memory_bytes: 512 << 20 },
 };
-const call = (call_id: string, tool_input: unknown = {}) => ({
-  call_id,
-  tool_name: "t",
-  tool_input,
-  timestamp: 0,
-});
 
 describe("the answer of a program that ended", () => {
   it("holds what the interface names, and nothing more", () => {
@@ -120,40 +114,5 @@ describe("a pause", () => {
     const { limits: _, ...untold } = paused;
     expect(told(untold)).toEqual({ paused: untold });
     expect(pauseAnswer(untold, session, [], "token")).not.toHaveProperty("limits");
-  });
-
-  it("records new calls behind earlier ones, and unanswered calls keep their index", () => {
-    const first = pausedRecord(undefined, paused, [call("call_001", { b: 1, a: 2 }), call("call_002")], 100);
-    expect(first.added.map(({ input_json }) => input_json)).toEqual(['{"a":2,"b":1}', "{}"]);
-    expect(first.to).toMatchObject({ status: "paused", round: 1, calls: 2, run_ms: 7 });
-    const second = pausedRecord(
-      { ...first.to, status: "resuming", attempt: { results: "digest", mode: "live", number: 1 } },
-      paused,
-      [call("call_002"), call("call_003")],
-      first.to.state_bytes,
-    );
-    expect(second.added.map(({ call_id }) => call_id)).toEqual(["call_003"]);
-    expect(second.to).toMatchObject({
-      round: 2,
-      calls: 3,
-      pending: [
-        { call_id: "call_002", at: 1 },
-        { call_id: "call_003", at: 2 },
-      ],
-    });
-    expect(second.to.state_bytes).toBeGreaterThan(first.to.state_bytes);
-    expect(second.to.stored_bytes).toBeGreaterThan(Number(first.to.stored_bytes));
-    expect(second.to).not.toHaveProperty("attempt");
-  });
-
-  it("counts new calls in bytes as they are stored, and again for the tool call server", () => {
-    const { to, added } = pausedRecord(undefined, paused, [call("call_001", { x: "é\n".repeat(100) })], 100);
-    const bytes = Buffer.byteLength(JSON.stringify(added[0]));
-    expect(bytes).toBeGreaterThan(500);
-    expect(to.state_bytes).toBe(100 + bytes);
-    expect(to.stored_bytes).toBeGreaterThanOrEqual(100 + 2 * bytes);
-    const { stored_bytes: _, ...earlier } = { ...to, status: "resuming" as const, history_bytes: 7 };
-    const next = pausedRecord(earlier, paused, [call("call_001")], to.state_bytes).to;
-    expect(next.stored_bytes).toBe(to.state_bytes + 7);
   });
 });

@@ -1,4 +1,4 @@
-import { reportedCalls } from "@svc/api/programmatic/pause";
+import { reportedCalls } from "@svc/api/programmatic/paused-record";
 import type { Program } from "@svc/api/programmatic/state";
 import type { PausedCall, PausedResponse } from "@svc/contracts";
 import { describe, expect, it } from "vitest";

@@ -4,7 +4,8 @@ import { EVENTS, type Event, nextState, STATES, type State, TRANSITIONS } from "
 import { ERRORS, type ErrorCode } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
 
-/** States to which a program moves; `-`: 400 execution_expired, `x`: 409 execution_cancelled, `!`: 409 continuation_conflict. */
+/** States to which a program moves; `-`: 400 execution_expired, `x`: 503 store_unavailable, `c`: 409 execution_cancelled,
+ * `!`: 409 continuation_conflict. */
 const EXPECTED = `
             start    pause    results    other_results  retry      complete   fail    cancel     expire
 created     running  x        -          -              x          x          failed  cancelled  created
@@ -13,12 +14,13 @@ paused      x        x        resuming   resuming       x          x          x 
 resuming    x        paused   resuming   !              resuming   completed  failed  cancelled  expired
 completed   x        x        -          -              x          x          x       completed  expired
 failed      x        x        -          -              x          x          x       failed     expired
-cancelled   x        x        -          -              x          x          x       cancelled  expired
+cancelled   x        c        -          -              c          c          c       cancelled  expired
 expired     x        -        -          -              -          -          -       expired    expired
 `;
 const REFUSALS: Record<string, [ErrorCode, number]> = {
   "-": ["execution_expired", 400],
-  x: ["execution_cancelled", 409],
+  x: ["store_unavailable", 503],
+  c: ["execution_cancelled", 409],
   "!": ["continuation_conflict", 409],
 };
 const [head = "", ...lines] = EXPECTED.trim().split("\n");
