@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import ssl
 from typing import Any, AsyncGenerator, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
 
@@ -251,6 +252,13 @@ class AsyncJobs:
     async def get(self, job_id: str, *, wait_ms: Optional[int] = None) -> "Job[AsyncFile]":
         """`wait_ms`: wait for the job's end, at most 30,000."""
         return await self._svc._drive(self._svc._core.job(job_id, wait_ms))
+
+    async def wait(self, job_id: str, *, timeout: float = math.inf) -> "Job[AsyncFile]":
+        """
+        The job when it is over. `timeout`: seconds; then RequestTimeout is raised, and the job goes on. Of more than 32 waits at once those
+        beyond are refused, and come again until they are let in.
+        """
+        return await self._svc._drive(self._svc._core.wait_for_job(job_id, timeout))
 
     async def list(self, *, cursor: Optional[str] = None) -> "JobPage[AsyncFile]":
         return await self._svc._drive(self._svc._core.jobs(cursor))

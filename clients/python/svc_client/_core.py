@@ -13,7 +13,7 @@ from ._files import FileInfo, upload_fields
 from ._form import Form, checked_upload
 from ._downloads import PathLike
 from ._http import Exchange, Network, Request
-from ._plans import Plan, Send, T, ToolProgram, ask, open_stream, run_tools
+from ._plans import Plan, Send, T, ToolProgram, ask, open_stream, run_tools, wait_for_job
 from ._records import (
     Job,
     JobPage,
@@ -131,6 +131,12 @@ class Core(Generic[FileT]):
 
     def job(self, job_id: str, wait_ms: Optional[int]) -> "Plan[Job[FileT]]":
         return self._ask(requests.job(job_id, wait_ms), lambda answer: job_of(answer, self.file))
+
+    def wait_for_job(self, job_id: str, timeout: float) -> "Plan[Job[FileT]]":
+        def read(answer: Fields, _: Answer) -> "Job[FileT]":
+            return job_of(answer, self.file)
+
+        return wait_for_job(job_id, timeout, self._timeout, self._policy, read)
 
     def jobs(self, cursor: Optional[str]) -> "Plan[JobPage[FileT]]":
         return self._ask(requests.jobs(cursor), lambda answer: job_page_of(answer, self.file))

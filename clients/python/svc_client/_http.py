@@ -24,7 +24,7 @@ _OK: FrozenSet[int] = frozenset({200})
 @dataclass(frozen=True)
 class Request:
     """`path`: below /v1, as it goes over the wire. `success`: statuses that are no errors. `idle`: seconds for a
-    single read of the body. `resume`: it goes on with a paused program, which would be lost with it."""
+    single read of the body. `waits_out`: after `rate_limited` it comes again until it is let in."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ class Request:
     body: Optional[Union[bytes, Form]] = None
     success: FrozenSet[int] = _OK
     idle: Optional[float] = None
-    resume: bool = False
+    waits_out: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from . import _requests as requests
 from ._answers import Answer, error_of
 from ._base import InvalidAnswer, SvcError
 from ._http import Exchange, Request
+from ._records import Job
 from ._results import FileReader, FileT, ToolResult, tool_result_of
 from ._retry import RetryPolicy
 from ._shape import Fields
@@ -26,6 +27,8 @@ Outcome = Union[Pause, ToolResult[FileT]]
 MAX_ROUNDS = 10_000
 #: Seconds for telling the service that nobody waits for a paused program any more.
 CANCEL_SECONDS = 5.0
+#: Of one request; a longer wait for a job is several.
+WAIT_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -82,13 +85,13 @@ def attempts(send: Send, policy: RetryPolicy) -> "Plan[Union[Answer, Exchange]]"
         if isinstance(got, Exchange) or got.status in send.request.success:
             return got
         error = error_of(got)
-        resume = send.request.resume
-        delay = policy.delay(error, repeats, resume)
+        waits_out = send.request.waits_out
+        delay = policy.delay(error, repeats, waits_out)
         left = send.deadline.left()
         if delay is None or (left is not None and delay >= left):
             raise error
         yield Sleep(delay)
-        if not policy.waits_out(error, resume):
+        if not policy.is_waited_out(error, waits_out):
             repeats += 1
 
 
@@ -107,6 +110,24 @@ def ask(
         return read(Fields(body), got)
     except InvalidAnswer as error:
         raise InvalidAnswer(error.message, status=got.status, request_id=got.request_id) from error
+
+
+def wait_for_job(
+    job_id: str,
+    timeout: float,
+    late: Optional[float],
+    policy: RetryPolicy,
+    read: "Callable[[Fields, Answer], Job[FileT]]",
+) -> "Plan[Job[FileT]]":
+    """Asks until the job is over. Seconds: `timeout` for all of it; `late`: an answer may come so long after it should."""
+    deadline = Deadline(timeout)
+    while True:
+        seconds = deadline.left(WAIT_SECONDS) or WAIT_SECONDS
+        request = requests.job_wait(job_id, int(seconds * 1000))
+        most = None if late is None else seconds + late
+        job = yield from ask(request, deadline.left(most), policy, read)
+        if job.ended:
+            return job
 
 
 def open_stream(

@@ -78,6 +78,10 @@ def job(job_id: str, wait_ms: Optional[int]) -> Request:
     return Request("GET", f"/jobs/{checked_id(job_id)}{_query(wait_ms=wait_ms)}")
 
 
+def job_wait(job_id: str, wait_ms: int) -> Request:
+    return replace(job(job_id, wait_ms), waits_out=True)
+
+
 def job_events(job_id: str) -> Request:
     return streamed(Request("GET", f"/jobs/{checked_id(job_id)}/events"))
 
@@ -128,7 +132,7 @@ def start_tools(fields: Mapping[str, Any], run_timeout_ms: Optional[int], label:
 
 def resume_tools(token: str, results: Sequence[Mapping[str, Any]]) -> Request:
     body = {"continuation_token": token, "tool_results": list(results)}
-    return Request("POST", "/exec/programmatic", _JSON, json_body(body), resume=True)
+    return Request("POST", "/exec/programmatic", _JSON, json_body(body), waits_out=True)
 
 
 def cancel_tools(label: str) -> Request:

@@ -1,6 +1,6 @@
 """
-When a request is sent again, and how late. Only what the service calls safe is repeated (docs/errors.md, `same`), and a resume that is one
-too many at once.
+When a request is sent again, and how late. Only what the service calls safe is repeated (docs/errors.md, `same`), and what waits
+out the limits of its caller: resumes of programs with tools, and waits for jobs.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class RetryPolicy:
     repeats: int = 2
     longest: float = 30.0
 
-    def waits_out(self, error: SvcError, resume: bool) -> bool:
+    def is_waited_out(self, error: SvcError, waits_out: bool) -> bool:
         """Whether the request is repeated until it is let in, however often that is."""
-        return resume and error.code == "rate_limited" and self.repeats > 0
+        return waits_out and error.code == "rate_limited" and self.repeats > 0
 
-    def delay(self, error: SvcError, repeats: int, resume: bool = False) -> Optional[float]:
+    def delay(self, error: SvcError, repeats: int, waits_out: bool = False) -> Optional[float]:
         """Seconds until the next attempt after `repeats` of them; None: do not repeat."""
         same = error.repeat == "same" and error.status is not None and repeats < self.repeats
-        limited = self.waits_out(error, resume)
+        limited = self.is_waited_out(error, waits_out)
         if not same and not limited:
             return None
         if error.retry_after is not None:

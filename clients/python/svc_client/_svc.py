@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import ssl
 import time
 from typing import Any, Callable, Dict, Generator, Mapping, Optional, Sequence, Tuple, Union
@@ -253,6 +254,13 @@ class Jobs:
     def get(self, job_id: str, *, wait_ms: Optional[int] = None) -> "Job[File]":
         """`wait_ms`: wait for the job's end, at most 30,000."""
         return self._svc._drive(self._svc._core.job(job_id, wait_ms))
+
+    def wait(self, job_id: str, *, timeout: float = math.inf) -> "Job[File]":
+        """
+        The job when it is over. `timeout`: seconds; then RequestTimeout is raised, and the job goes on. Of more than 32 waits at once those
+        beyond are refused, and come again until they are let in.
+        """
+        return self._svc._drive(self._svc._core.wait_for_job(job_id, timeout))
 
     def list(self, *, cursor: Optional[str] = None) -> "JobPage[File]":
         return self._svc._drive(self._svc._core.jobs(cursor))

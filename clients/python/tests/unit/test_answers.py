@@ -67,11 +67,11 @@ class Retries(unittest.TestCase):
 
     def test_a_limit_that_a_resume_waits_out_may_last_longer(self):
         limited = of(429, error("rate_limited", retry_after_seconds=31))
-        self.assertEqual(self.policy.delay(limited, 0, resume=True), 31)
-        self.assertLess(self.policy.delay(of(429, error("rate_limited", retry_after_seconds=10**300)), 0, resume=True), 1)
+        self.assertEqual(self.policy.delay(limited, 0, waits_out=True), 31)
+        self.assertLess(self.policy.delay(of(429, error("rate_limited", retry_after_seconds=10**300)), 0, waits_out=True), 1)
         self.assertIsNone(self.policy.delay(limited, 0))
-        self.assertIsNone(self.policy.delay(of(503, error("queue_saturated", retry_after_seconds=31)), 0, resume=True))
-        self.assertIsNone(RetryPolicy(repeats=0).delay(limited, 0, resume=True))
+        self.assertIsNone(self.policy.delay(of(503, error("queue_saturated", retry_after_seconds=31)), 0, waits_out=True))
+        self.assertIsNone(RetryPolicy(repeats=0).delay(limited, 0, waits_out=True))
 
     def test_repeats_are_counted_and_come_later_each_time(self):
         first, second = self.delay("queue_saturated"), self.delay("queue_saturated", 1)

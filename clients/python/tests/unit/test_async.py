@@ -4,7 +4,9 @@ import asyncio
 import inspect
 import json
 import threading
+import time
 import unittest
+import unittest.mock
 
 from svc_client import AsyncSvc, ConnectionFailed, Finished, RequestTimeout, Stdout, Svc, ToolCall, _async_svc, _svc, errors
 from tests.servers import FILE, RESULT, error, event, serve
@@ -354,6 +356,41 @@ class Jobs(unittest.IsolatedAsyncioTestCase):
         ])
         self.assertIn("\r\nPrefer: respond-async\r\n", server.requests[0])
         self.assertIn("\r\nAccept: text/event-stream\r\n", server.requests[6])
+
+
+    async def test_a_wait_goes_on_until_the_job_is_over(self):
+        job = {"job_id": "j" * 21, "status": "running"}
+        busy = {**error("rate_limited", retry_after_seconds=0)}
+        answers = [
+            lambda one: one.answer(200, job),
+            *[lambda one: one.answer(429, busy)] * 3,
+            lambda one: one.answer(200, {**job, "status": "completed", "result": RESULT}),
+        ]
+        with serve(*answers) as server:
+            done = await client(server).jobs.wait("j" * 21)
+        self.assertEqual(done.result.stdout, "42\n")
+        self.assertEqual({one.split(" HTTP")[0] for one in server.requests}, {f"GET /v1/jobs/{'j' * 21}?wait_ms=30000"})
+        self.assertEqual(len(server.requests), 5)
+
+    async def test_a_wait_of_both_clients_ends_with_its_time(self):
+        job = {"job_id": "j" * 21, "status": "running"}
+
+        def late(connection):
+            time.sleep(0.2)
+            connection.answer(200, job)
+
+        with serve(*[late] * 20) as server:
+            with self.assertRaises(errors.RequestTimeout):
+                await client(server).jobs.wait("j" * 21, timeout=0.5)
+            with self.assertRaises(errors.RequestTimeout):
+                await asyncio.to_thread(lambda: Svc(server.url, timeout=LONG).jobs.wait("j" * 21, timeout=0.5))
+        asked = [int(one.split("wait_ms=")[1].split(" ")[0]) for one in server.requests]
+        self.assertEqual([at for at in asked if not 0 <= at <= 500], [])
+
+    async def test_a_wait_that_is_not_answered_ends_with_the_time_of_a_call(self):
+        with unittest.mock.patch("svc_client._plans.WAIT_SECONDS", 0.1), serve(Waiting()) as server:
+            with self.assertRaises(errors.RequestTimeout):
+                await AsyncSvc(server.url, timeout=0.2).jobs.wait("j" * 21)
 
 
 class Surface(unittest.TestCase):
