@@ -50,8 +50,8 @@ const callerOf = (at: number) => CALLERS[at % CALLERS.length] as string;
 const fileOf = (at: number) => stored[at % CALLERS.length] as StoredFile;
 const as = (at: number) => ({ authorization: `Bearer ${signer.mint({ claims: { sub: callerOf(at) } })}` });
 
-/** All uploads send the one body that there is in memory. */
-function upload(at: number): Promise<Uploaded> {
+/** All uploads send the one body that there is in memory; with `half`, the second half of it when that has resolved. */
+function upload(at: number, half?: Promise<void>): Promise<Uploaded> {
   return new Promise((resolve, reject) => {
     const headers = { ...as(at), "content-type": FORM.type, "content-length": FORM.body.length };
     const sent = request(`${system.url}/upload`, { method: "POST", headers, agent }, (response) => {
@@ -63,7 +63,12 @@ function upload(at: number): Promise<Uploaded> {
       response.once("error", reject);
     });
     sent.once("error", reject);
-    sent.end(FORM.body);
+    if (half === undefined) sent.end(FORM.body);
+    else {
+      const middle = FORM.body.length / 2;
+      sent.write(FORM.body.subarray(0, middle));
+      void half.then(() => sent.end(FORM.body.subarray(middle)));
+    }
   });
 }
 
@@ -144,13 +149,16 @@ describe.each(["combined", "separate"])("in the topology %s", (topology) => {
     "kill -9 of the file server under 30 uploads: each is stored whole or refused, nothing in between is visible",
     async () => {
       const before = new Set(visibleObjects());
+      const { promise: isKilled, resolve: killed } = Promise.withResolvers<void>();
       const running = Array.from({ length: 30 }, async (_, at) => {
         await sleep(at * 20);
-        return upload(at);
+        // What is on its way is lost; a commit is asked for again.
+        return upload(at, at % 6 === 0 ? isKilled : undefined);
       });
       await until(() => visibleObjects().length >= before.size + 3, 20_000);
       const pid = system.pid("file-server");
       killProcess(pid);
+      killed();
       const ended = await Promise.all(running);
       await until(async () => (await upload(0)).status === 200, 20_000);
 
