@@ -16,7 +16,7 @@ export interface RunOptions extends CallOptions {
 export interface UploadOptions extends CallOptions {
   /** Path under which programs find it; by default the name of the file. */
   name?: string | undefined;
-  /** By default that of the Blob. */
+  /** The type of the Blob, unless it is given. */
   contentType?: string | undefined;
   /** Whose it is: the caller's, or that of an agent or a skill, which every user of the tenant may read. */
   kind?: "user" | "agent" | "skill" | undefined;

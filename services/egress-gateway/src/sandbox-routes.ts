@@ -11,7 +11,7 @@ const PATIENCE_MS = 5000;
 
 export function sandboxRoutes(app: HttpServer, deps: GatewayDeps): void {
   const { config, fileServer, authority, admission, toolCalls } = deps;
-  /** Content takes longer to be stored than other calls to be answered, and who has to send it again makes it no faster. */
+  /** Storing content takes longer than answering other calls, and sending it again makes it no faster. */
   const writeMs = 2 * config.EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS;
   /**
    * A transfer in which nothing moves is cut long after the file server would have had to answer: it holds one of the connections to it, which

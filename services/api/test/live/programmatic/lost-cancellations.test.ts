@@ -87,24 +87,27 @@ it("a start that pauses before the subscription is back is refused, and its prog
   await restoreSubscription();
 });
 
-it.each(["start", "resume"])("the job of a %s is cancelled, whoever waits for its end", async (which) => {
-  const label = newId();
-  let paused: ToolCallRequired | undefined;
-  if (which === "resume") {
-    nextRound().end(PAUSED);
-    paused = (await (await made.start()).json()) as ToolCallRequired;
-  }
-  const { begun, end } = nextRound();
-  const answer = paused === undefined ? made.start(labelled(label)) : made.resume(paused, labelled(label));
-  await begun;
-  await loseSubscription();
-  expect(await made.cancel(label)).toBe(1);
-  // It is looked for whenever the lock of the job is renewed.
-  await expect.poll(() => cancelled.aborted).toBe(true);
-  end(CANCELLED);
-  await refused(answer);
-  await restoreSubscription();
-});
+it.each(["start", "resume"])(
+  "the job of a %s is cancelled though its replica does not hear of it",
+  async (which) => {
+    const label = newId();
+    let paused: ToolCallRequired | undefined;
+    if (which === "resume") {
+      nextRound().end(PAUSED);
+      paused = (await (await made.start()).json()) as ToolCallRequired;
+    }
+    const { begun, end } = nextRound();
+    const answer = paused === undefined ? made.start(labelled(label)) : made.resume(paused, labelled(label));
+    await begun;
+    await loseSubscription();
+    expect(await made.cancel(label)).toBe(1);
+    // It is looked for whenever the lock of the job is renewed.
+    await expect.poll(() => cancelled.aborted).toBe(true);
+    end(CANCELLED);
+    await refused(answer);
+    await restoreSubscription();
+  },
+);
 
 it("a start whose job still waits in the queue is refused, and does not begin", async () => {
   const label = newId();
