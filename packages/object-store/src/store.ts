@@ -122,7 +122,7 @@ export interface ObjectStore {
   ) => AsyncIterable<ObjectAddress>;
 
   /** Removes what broken-off writes and abandoned sessions left behind before this time; keeps anything younger. */
-  removeLeftovers: (olderThan: Date) => Promise<number>;
+  removeLeftovers: (olderThan: Date, passOver?: PassOver) => Promise<number>;
 
   /** Throws unless the store can be written, or could be a few seconds ago. */
   check: () => Promise<void>;

@@ -41,6 +41,8 @@ import { refusals } from "./refusals.ts";
 
 /** Calls that wait for their results at once; each holds two connections. Calls that are only recorded are not refused for it. */
 const MAX_CALLS = 10_000;
+/** Connections that waiting calls leave to others. */
+const FREE_CONNECTIONS = 256;
 
 const SMALL_BYTES = 16 * 1024;
 
@@ -75,7 +77,7 @@ export class ToolCalls {
       internalToken: tokenTo(config, "egress-gateway", "tool-call-server"),
       unreachable: "upstream_unavailable",
       late: "upstream_timeout",
-      connections: MAX_CALLS,
+      connections: MAX_CALLS + FREE_CONNECTIONS,
       tls,
     });
   }

@@ -34,7 +34,8 @@ export async function sweepOnce(deps: SweepDeps, isStopping: () => boolean = () 
   const nowMs = await agreedTime(deps);
   if (nowMs === undefined) return;
   const passOver = passedOver(log);
-  const leftovers = (await store.removeLeftovers(new Date(nowMs - PENDING_LIFE_MS)).catch(passOver)) ?? 0;
+  const leftovers =
+    (await store.removeLeftovers(new Date(nowMs - PENDING_LIFE_MS), passOver).catch(passOver)) ?? 0;
   const lives = differentLives(config);
   let removed = 0;
   for (const life of lives) {

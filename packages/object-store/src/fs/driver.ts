@@ -271,8 +271,8 @@ export class FsObjectStore implements ObjectStore {
     return unusedObjects(this.#layout, time, isWanted, passOver);
   }
 
-  async removeLeftovers(olderThan: Date): Promise<number> {
-    return fsCall("removing leftovers", () => removeLeftovers(this.#layout, olderThan));
+  removeLeftovers(olderThan: Date, passOver: PassOver = passNothingOver): Promise<number> {
+    return removeLeftovers(this.#layout, olderThan, passOver);
   }
 
   async check(): Promise<void> {

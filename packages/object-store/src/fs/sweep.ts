@@ -1,6 +1,6 @@
 /**
- * Walks the store without holding directories in memory: what was not used for long, and what broken-off writes left. A session
- * that cannot be looked at is handed to `passOver`, and the walk goes on behind it. Failures are StoreErrors.
+ * Walks the store without holding directories in memory: what was not used for long, and what broken-off writes left. What
+ * cannot be looked at or removed is handed to `passOver`, and the walk goes on behind it. Failures are StoreErrors.
  */
 import type { Dirent } from "node:fs";
 import { opendir, rm, rmdir, stat } from "node:fs/promises";
@@ -78,24 +78,31 @@ async function removeIfEmpty(directory: string, time: Date): Promise<void> {
   );
 }
 
-export async function removeLeftovers(layout: Layout, olderThan: Date): Promise<number> {
-  const limit = olderThan.getTime();
+/** A leftover that cannot be removed is handed to `passOver`, and those behind it go. Answers how many went. */
+export async function removeLeftovers(layout: Layout, olderThan: Date, passOver: PassOver): Promise<number> {
   let removed = 0;
-  for await (const entry of entries(layout.incoming)) {
-    const path = join(layout.incoming, entry.name);
-    if (((await modified(path)) ?? limit) >= limit) continue;
-    await rm(path, { force: true, recursive: true });
-    removed++;
-  }
-  for await (const session of entries(layout.pending)) {
-    const path = join(layout.pending, session.name);
-    let newest = (await modified(path)) ?? limit;
-    for await (const file of entries(path)) {
-      newest = Math.max(newest, (await modified(join(path, file.name))) ?? 0);
+  const removeIn = async (directory: string, lastWrite: (path: string) => Promise<number>) => {
+    for await (const { name } of entries(directory)) {
+      const path = join(directory, name);
+      try {
+        if ((await lastWrite(path)) >= olderThan.getTime()) continue;
+        await fsCall("removing a leftover", () => rm(path, { force: true, recursive: true }));
+        removed++;
+      } catch (error) {
+        passOver(error);
+      }
     }
-    if (newest >= limit) continue;
-    await rm(path, { force: true, recursive: true });
-    removed++;
-  }
+  };
+  await removeIn(layout.incoming, async (path) => (await modified(path)) ?? Infinity);
+  await removeIn(layout.pending, lastWriteIn);
   return removed;
+}
+
+/** Of a session whose files are not visible yet. */
+async function lastWriteIn(directory: string): Promise<number> {
+  let newest = (await modified(directory)) ?? Infinity;
+  for await (const { name } of entries(directory)) {
+    newest = Math.max(newest, (await modified(join(directory, name))) ?? 0);
+  }
+  return newest;
 }

@@ -187,6 +187,24 @@ describe("a directory store whose files were damaged", () => {
       await expect(collect(walk)).rejects.toMatchObject({ failure: "unavailable" });
   });
 
+  test("a leftover that cannot be removed is told of, and keeps no other", async () => {
+    const old = new Date(0);
+    for (const directory of ["incoming", "pending"].map((name) => join(root, name))) {
+      // Whatever order the directory has, one of these comes before the other leftover.
+      for (const name of Array.from({ length: 20 }, () => newId()))
+        await symlink(name, join(directory, name));
+      const leftover = join(directory, newId());
+      await mkdir(leftover);
+      await utimes(leftover, old, old);
+    }
+    const told: unknown[] = [];
+    const limit = new Date(Date.now() - 60_000);
+    expect(await store.removeLeftovers(limit, (error) => void told.push(error))).toBe(2);
+    expect(told).toHaveLength(40);
+    for (const error of told) expect(error).toMatchObject({ name: "StoreError", failure: "unavailable" });
+    await expect(store.removeLeftovers(limit)).rejects.toMatchObject({ failure: "unavailable" });
+  });
+
   test("leftovers of a crash are removed when old: half written files and unfinished sessions", async () => {
     const half = join(root, "incoming", "half");
     await writeFile(half, "x");

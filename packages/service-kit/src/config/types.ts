@@ -64,8 +64,8 @@ export function ratio(fallback: number, doc: string): Variable<number> {
 
 export const port = (fallback: number, doc: string) => int(fallback, doc, { min: 0, max: 65535 });
 export const LONGEST_TIME_MS = 86_400_000;
-export const ms = (fallback: number, doc: string) =>
-  int(fallback, `${doc} In milliseconds.`, { min: 1, max: LONGEST_TIME_MS }, "milliseconds");
+export const ms = (fallback: number, doc: string, max = LONGEST_TIME_MS) =>
+  int(fallback, `${doc} In milliseconds.`, { min: 1, max }, "milliseconds");
 /** Node's longest timer, 2^31 - 1 ms: one that is longer ends at once. */
 export const LONGEST_TIMER_SECONDS = 2_147_483;
 export const seconds = (fallback: number, doc: string, max = 31_536_000) =>

@@ -91,9 +91,9 @@ test("a clock that is set forward during a sweep makes no further object old", a
   const early = Date.now() - 1.5 * DAY_MS;
   clock.mockReturnValue(early);
   const removeLeftovers = store.removeLeftovers.bind(store);
-  store.removeLeftovers = (olderThan) => {
+  store.removeLeftovers = (olderThan, passOver) => {
     clock.mockReturnValue(early + 8 * DAY_MS);
-    return removeLeftovers(olderThan);
+    return removeLeftovers(olderThan, passOver);
   };
   expect(await sweep(store, async () => early)).toEqual([]);
   expect(await count()).toBe(20);

@@ -14,7 +14,8 @@ export const EGRESS_GATEWAY = {
   ),
   EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS: ms(
     25_000,
-    "How long the file server and the tool call server may take to answer the gateway, and to store content twice as long; a call that waits for its result has TOOL_CALL_REQUEST_TIMEOUT besides.",
+    "How long the file server and the tool call server may take to answer the gateway, and to store content twice as long; a call that waits for its result has TOOL_CALL_REQUEST_TIMEOUT besides. At most 29000: who asks the gateway waits for 30 s, and for content 60 s.",
+    29_000,
   ),
   SVC_EGRESS_GRANT_SECRET: secret("Secret of egress grants; at least 32 bytes."),
   SVC_EGRESS_GRANT_SECRET_PREVIOUS: secret("Earlier grant secret that is still accepted."),
