@@ -46,6 +46,9 @@ import { startSweep } from "./sessions/sweep.ts";
 import { traceRequests } from "./tracing.ts";
 import { giveUpUnread } from "./unread.ts";
 
+/** Of a body whose route says nothing else: routes with larger ones bound how many of a caller's are read at once (limits/hook.ts). */
+const SMALL_BODY_BYTES = 64 * 1024;
+
 export interface ApiDeps extends Parts {
   lifecycle: Lifecycle;
   fileServer: InnerClient;
@@ -115,7 +118,7 @@ function httpServer({ config, log, registry, lifecycle, tracing }: ApiDeps): Htt
   const app = createHttpServer({
     log,
     lifecycle,
-    bodyLimit: config.SVC_HTTP_JSON_LIMIT,
+    bodyLimit: SMALL_BODY_BYTES,
     json: {
       timeoutMs: config.BODY_TIMEOUT_MS,
       bounds: JSON_BOUNDS,

@@ -47,6 +47,7 @@ export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): voi
     PROGRAMMATIC_ROUTE,
     {
       ...common,
+      bodyLimit: deps.config.SVC_HTTP_JSON_LIMIT,
       config: { scopeOfBody: (body) => (tokenOf(body) === undefined ? "executions" : "resumes") },
       schema: {
         summary: "Run a program that calls tools, or answer its calls",

@@ -2,7 +2,7 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { OK } from "../support/consumer.ts";
 import { FORM_TYPE } from "../support/file-api.ts";
 import { type Replicas, startReplicas } from "../support/replicas.ts";
@@ -10,6 +10,7 @@ import { type Replicas, startReplicas } from "../support/replicas.ts";
 const BODY_MS = 1200;
 const SEATS = 3;
 const MIB = 2 ** 20;
+const CANCEL = "/exec/programmatic/cancel";
 const JSON_TYPE = { "content-type": "application/json" };
 let made: Replicas;
 const start = async (env: Record<string, string>) => {
@@ -112,6 +113,14 @@ describe("a body of a start", () => {
   });
 });
 
+test("the body of a cancel has 64 KiB at most, as nothing bounds how many are read at once", async () => {
+  await start({});
+  onTestFinished(() => made.stop());
+  const labelled = (bytes: number) => JSON.stringify({ request_id: "r".repeat(bytes) });
+  expect((await post(CANCEL, labelled(65_536 - labelled(0).length))).status).not.toBe(422);
+  expect(await refusalOf(await post(CANCEL, labelled(65_536)))).toEqual([422, "request_too_large"]);
+});
+
 interface Sending {
   socket: Socket;
   answered: Promise<string>;
@@ -123,7 +132,7 @@ function send(path: string, type: string, first: string, headers = ""): Sending 
   const socket = connect(Number(port), "127.0.0.1");
   socket.on("error", () => undefined);
   socket.write(
-    `POST ${pathname}${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: ${type}\r\ncontent-length: 8000000\r\n${headers}\r\n${first}`,
+    `POST ${pathname}${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: ${type}\r\ncontent-length: ${path === CANCEL ? 60_000 : 8_000_000}\r\n${headers}\r\n${first}`,
   );
   const answered = new Promise<string>((resolve) => {
     socket.once("data", (bytes) => resolve(String(bytes)));
@@ -136,7 +145,7 @@ const FORM_HEAD = '--test-boundary\r\nContent-Disposition: form-data; name="file
 const SENT = [
   ["/exec", "application/json", '{"code":"', "invalid_request"],
   ["/exec/programmatic", "application/json", '{"code":"', "invalid_request"],
-  ["/exec/programmatic/cancel", "application/json", '{"request_id":"', "invalid_request"],
+  [CANCEL, "application/json", '{"request_id":"', "invalid_request"],
   ["/upload", FORM_TYPE, FORM_HEAD, "upload_timeout"],
   ["/upload/batch", FORM_TYPE, FORM_HEAD, "upload_timeout"],
 ] as const;
@@ -190,7 +199,7 @@ describe("bodies that do not end", () => {
       isAnswered = true;
     });
     expect((await post("/exec", '{"lang":"py","code":"1"}')).status).toBe(200);
-    expect((await post("/exec/programmatic/cancel", '{"request_id":"r"}')).status).toBe(200);
+    expect((await post(CANCEL, '{"request_id":"r"}')).status).toBe(200);
     expect(isAnswered).toBe(false);
     for (const { socket } of open) socket.destroy();
     expect((await waiting).status).toBe(400);
