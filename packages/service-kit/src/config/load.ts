@@ -11,6 +11,7 @@ import { holds } from "./holders.ts";
 import { PAIR_TOKENS, pairTokenProblem, tokenProblems } from "./internal-tokens.ts";
 import { modeContradictions } from "./mode.ts";
 import { likelyName, misspelt } from "./nearest.ts";
+import { redisProblems } from "./redis-address.ts";
 import { keyProblem, secretProblem } from "./secret-quality.ts";
 import { tlsProblems } from "./tls-problems.ts";
 import type { Component } from "./types.ts";
@@ -184,7 +185,7 @@ function relations(component: Component, config: Config): string[] {
       "SVC_TENANT_ISOLATION_STRICT=false needs SVC_JWT_SINGLE_TENANT_ID, the tenant of tokens without one",
     );
   }
-  problems.push(...tlsProblems(component, config, isLoopback));
+  problems.push(...tlsProblems(component, config, isLoopback), ...redisProblems(config));
   if (component === "file-server") problems.push(...s3Problems(config));
   if (placeOf(component) === "runner") {
     const { SANDBOX_FORWARD_TARGET: target, SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: port } = config;

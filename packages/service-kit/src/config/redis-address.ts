@@ -43,3 +43,26 @@ function sentinelOf(text: string): { host: string; port: number } | undefined {
   if (!url?.hostname || url.pathname + url.search + url.hash !== "") return undefined;
   return { host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port || SENTINEL_PORT) };
 }
+
+interface RedisSettings {
+  REDIS_URL: string;
+  REDIS_USERNAME: string;
+  REDIS_PASSWORD: string;
+  REDIS_TLS: boolean;
+}
+
+/** REDIS_URL wins over the parts, so one that says what the address lacks would be without effect: no TLS, or no password. */
+export function redisProblems(settings: RedisSettings): string[] {
+  const { REDIS_URL: address, REDIS_USERNAME, REDIS_PASSWORD, REDIS_TLS } = settings;
+  if (address === "" || address.startsWith("unix:")) return [];
+  const watched = sentinelAddress(address);
+  const { username, password } = watched ?? new URL(address);
+  const isTls = watched?.isTls ?? address.startsWith("rediss:");
+  const problems: string[] = [];
+  if (REDIS_TLS && !isTls)
+    problems.push("REDIS_TLS has no effect on REDIS_URL: begin its address with rediss");
+  const lacks = { REDIS_USERNAME: REDIS_USERNAME && !username, REDIS_PASSWORD: REDIS_PASSWORD && !password };
+  for (const [name, isLacking] of Object.entries(lacks))
+    if (isLacking) problems.push(`${name} has no effect beside REDIS_URL: put it into the address`);
+  return problems;
+}

@@ -199,11 +199,12 @@ function parseUrl(value: string): string {
 export function redisUrl(doc: string): Variable<string> {
   const parse = (value: string) => {
     const parsed = URL.parse(value);
+    const hasMore = (parsed?.search ?? "") + (parsed?.hash ?? "") !== "";
     const fits =
       parsed?.protocol === "unix:"
         ? parsed.pathname.length > 1
         : /^rediss?:$/.test(parsed?.protocol ?? "") && /^(\/\d{0,4})?$/.test(parsed?.pathname ?? "");
-    if (!fits && sentinelAddress(value) === undefined)
+    if ((!fits || hasMore) && sentinelAddress(value) === undefined)
       throw new RangeError(
         "must be an address such as redis://localhost:6379/0, redis+sentinel://one:26379,two:26379/mymaster or unix:/run/redis.sock",
       );

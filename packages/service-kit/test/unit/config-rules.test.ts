@@ -263,7 +263,7 @@ describe("secrets", () => {
     if (!VARIABLES[name].secret) return "shown";
     // Each of its own.
     if (Object.hasOwn(PAIR_TOKENS, name)) return `${SECRET}${name}`;
-    return name === "REDIS_URL" ? `redis://:${SECRET}@localhost` : SECRET;
+    return name === "REDIS_URL" ? `redis://shown:${SECRET}@localhost` : SECRET;
   };
   const held = (Object.keys(HOLDERS) as VariableName[]).map((name) => [name, value(name)]);
   const all = { ...COMPLETE, ...Object.fromEntries(held) };
