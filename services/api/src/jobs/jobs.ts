@@ -31,13 +31,11 @@ export class Jobs {
   async start(job: Job): Promise<void> {
     job.kept = this.#lifeMs;
     job.events = true;
-    const place = await this.#create(job);
     try {
-      await this.#producer.submit(job, place);
+      await this.#producer.submit(job, await this.#create(job));
     } catch (error) {
-      await this.#kept
-        .remove({ id: job.execution_id, namespace: job.output_namespace })
-        .catch(() => undefined);
+      // The store may still do what has failed, when it is back: this comes behind it, and is not waited for.
+      this.#kept.remove({ id: job.execution_id, namespace: job.output_namespace }).catch(() => undefined);
       throw error;
     }
   }
@@ -47,7 +45,7 @@ export class Jobs {
     const { SVC_MAX_UNFINISHED_JOBS: jobs, SVC_MAX_STORED_BYTES: bytes } = this.#config;
     const create = () => this.#kept.create(job, { jobs, bytes });
     let place = await create();
-    if (place === "too_many") {
+    if (typeof place === "string") {
       await this.#forgetLost(job.output_namespace);
       place = await create();
     }
