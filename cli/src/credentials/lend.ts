@@ -47,12 +47,15 @@ export function lendApiKeys<E extends Environment>(
   const path = apiKeysPath(instance, caller);
   const copy = join(instance.runDir, LENT_API_KEYS);
   const owner = unprivileged ? ownerOf(instance, caller) : undefined;
-  let lent = lend(path, copy, owner);
+  let lent: string | undefined = lend(path, copy, owner);
   let warned: string | undefined;
   const look = () => {
     try {
       const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-      if (found === undefined) rmSync(copy, { force: true });
+      if (found === undefined) {
+        rmSync(copy, { force: true });
+        lent = undefined;
+      }
       if (found === undefined || versionOf(found) !== lent) lent = lend(path, copy, owner);
       warned = undefined;
     } catch (error) {

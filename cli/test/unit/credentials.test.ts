@@ -7,13 +7,14 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type ApiKeyRecord, apiKeyDigest, isApiKey, parseApiKeys } from "@svc/contracts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { accessToken } from "../../src/credentials/access-token.ts";
@@ -278,6 +279,15 @@ describe("the copy of the API keys that the API's process reads", () => {
     await expect.poll(() => existsSync(copy)).toBe(false);
     await expect.poll(() => warned.join()).toContain("no API key is in use");
     await add("c");
+    await expect.poll(() => existsSync(copy)).toBe(true);
+  });
+
+  it("is there again when the same file is, as on a disk that was away", async () => {
+    await add("a");
+    const copy = lend();
+    renameSync(dirname(path), `${dirname(path)}-away`);
+    await expect.poll(() => existsSync(copy)).toBe(false);
+    renameSync(`${dirname(path)}-away`, dirname(path));
     await expect.poll(() => existsSync(copy)).toBe(true);
   });
 
