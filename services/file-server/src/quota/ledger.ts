@@ -71,12 +71,9 @@ export class Ledger {
     };
   }
 
+  /** Without reservations whose time has passed. */
   async held(account: string): Promise<Allowance> {
-    const [bytes, objects] = await Promise.all([
-      this.#redis.hget(sizesKey(account), "total"),
-      this.#redis.zcard(entriesKey(account)),
-    ]);
-    return { bytes: Number(bytes ?? 0), objects };
+    return this.prune(account, 0);
   }
 
   async settle(account: string, objects: readonly Sized[]): Promise<void> {
@@ -113,7 +110,7 @@ export class Ledger {
     for await (const found of this.#redis.sscanStream(ACCOUNTS)) yield* new Set(found as string[]);
   }
 
-  /** Gives back what was not settled since `beforeMs`. Answers what the account still holds. */
+  /** Gives back what was not settled since `beforeMs`, and reservations whose time has passed. Answers what the account still holds. */
   async prune(account: string, beforeMs: number): Promise<Allowance> {
     const keys = [entriesKey(account), sizesKey(account), ACCOUNTS];
     for (;;) {

@@ -1,7 +1,7 @@
 /**
  * Makes the ledger of quotas agree with the store: what is there is noted, with sizes from the cache of records where it has them,
  * and what was not found is given back. So nothing that a process, Redis or an operator lost stays wrong. A count that
- * fails gives nothing back, and what was counted lives on. Memory is bounded by a batch.
+ * fails, or passes something over, gives nothing back, and what was counted lives on. Memory is bounded by a batch.
  */
 import {
   accountOf,
@@ -49,7 +49,12 @@ export class Recount {
     if (!this.#quotas.isOn) return;
     const begun = await this.#quotas.ledger.now();
     await this.#quotas.ledger.keep();
-    const passOver = passedOver(this.#log);
+    const tell = passedOver(this.#log);
+    let isWhole = true;
+    const passOver: PassOver = (error) => {
+      isWhole = false;
+      return tell(error);
+    };
     let batch: ObjectAddress[] = [];
     for await (const address of this.#store.addresses(passOver)) {
       if (isStopping()) return;
@@ -62,7 +67,8 @@ export class Recount {
     const held = totals();
     for await (const account of this.#quotas.ledger.accounts()) {
       if (isStopping()) return;
-      const { bytes, objects } = await this.#quotas.ledger.prune(account, begun);
+      // What was passed over was not seen, and is stored all the same.
+      const { bytes, objects } = await this.#quotas.ledger.prune(account, isWhole ? begun : 0);
       const total = held[storedKindOf(account)];
       total.bytes += bytes;
       total.objects += objects;

@@ -1,7 +1,7 @@
 /** Quotas with real file servers and a real Redis: exact under load, and right again after whatever was lost. */
 import { execFileSync } from "node:child_process";
 import { mkdir, rm, utimes } from "node:fs/promises";
-import { ACCOUNT_HEADER, newId, snapshotNamespaceOf } from "@svc/contracts";
+import { ACCOUNT_HEADER, newId, objectRecordKey, snapshotNamespaceOf } from "@svc/contracts";
 import {
   INTERNAL_TOKEN,
   type PrivateFileServer,
@@ -225,7 +225,7 @@ describe.concurrent("an upload of several files", () => {
 
 describe.concurrent("what is lost", () => {
   test("a process that dies between reservation and storing leaks nothing when the reservation ends", async (context) => {
-    const { server, stage, put, held, redis } = await start(context);
+    const { server, stage, put, held, redis, call } = await start(context);
     const [session, file] = [newId(), newId()];
     await stored(stage(session, file, 900));
     await server.kill();
@@ -237,6 +237,8 @@ describe.concurrent("what is lost", () => {
     expect(left).toBeLessThanOrEqual(6 * 3_600_000);
     // As if that time had passed.
     await redis.zadd(entriesOf(ME), -1, `${session}/${file}`);
+    const usage = await call("GET", "/usage", { headers: { ...TOKEN, [ACCOUNT_HEADER]: ME } });
+    expect(await usage.json()).toMatchObject({ quotas: [{ resource: "bytes", used: 0 }, { used: 0 }] });
     await stored(put(500));
     expect(await held()).toEqual([500, 1]);
   });
@@ -287,6 +289,25 @@ describe.concurrent("what is lost", () => {
     await redis.flushall();
     await server.restart();
     await until(async () => (await held()).join() === "300,1", SOON_MS, held);
+  });
+
+  test("an object that cannot be read stays counted", async (context) => {
+    const { server, put, held, redis, call } = await start(context);
+    const path = objectPath();
+    await stored(put(300, ME, path));
+    await stored(put(20));
+    const place = `${server.directory}/sessions/${nameOf(path)}`;
+    await rm(place);
+    await mkdir(place);
+    const [session = "", file = ""] = nameOf(path).split("/");
+    await redis.del(objectRecordKey(session, file));
+    await server.restart();
+    await until(
+      async () =>
+        /svc_quota_stored_bytes\{kind="files"\} [1-9]/.test(await (await call("GET", "/metrics")).text()),
+      SOON_MS,
+    );
+    expect(await held()).toEqual([320, 2]);
   });
 
   test("objects that cannot be read while storage fails stay counted", async (context) => {
