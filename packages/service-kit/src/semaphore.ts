@@ -22,11 +22,11 @@ export class Semaphore {
     this.#free = options.units;
   }
 
-  /** A task that weighs more than all units holds them all. */
-  async run<T>(task: () => Promise<T>, weight = 1): Promise<T> {
+  /** A task that weighs more than all units holds them all. One whose caller has `left` while it waits is refused at once. */
+  async run<T>(task: () => Promise<T>, weight = 1, left?: Promise<void>): Promise<T> {
     const held = Math.min(weight, this.#options.units);
     if (this.#waiters.size === 0 && held <= this.#free) this.#free -= held;
-    else await this.#wait(held);
+    else await this.#wait(held, left);
     try {
       return await task();
     } finally {
@@ -35,13 +35,15 @@ export class Semaphore {
     }
   }
 
-  #wait(weight: number): Promise<void> {
+  #wait(weight: number, left: Promise<void> | undefined): Promise<void> {
     const { queue } = this.#options;
     if (queue !== undefined && this.#waiters.size >= queue.length) throw queue.refusal();
     return new Promise((resolve, reject) => {
       const giveUp = () => {
-        this.#waiters.delete(waiter);
-        reject(queue?.refusal());
+        clearTimeout(timer);
+        // It may have started.
+        if (!this.#waiters.delete(waiter)) return;
+        reject(queue?.refusal() ?? new Error("the caller has left"));
         // The next may be lighter.
         this.#startWaiters();
       };
@@ -52,6 +54,7 @@ export class Semaphore {
       };
       const waiter = { weight, start };
       this.#waiters.add(waiter);
+      void left?.then(giveUp);
     });
   }
 

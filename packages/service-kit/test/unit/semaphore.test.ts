@@ -47,6 +47,19 @@ describe("a semaphore with a bounded queue", () => {
     await first;
     expect(await semaphore.run(async () => "free")).toBe("free");
   });
+
+  it("gives the place in the queue of one that left to another", async () => {
+    const semaphore = bounded(1, 1, 5000);
+    const [first, leaving] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const running = semaphore.run(() => first.promise);
+    const left = semaphore.run(async () => "never", 1, leaving.promise);
+    leaving.resolve();
+    await expect(left).rejects.toThrow("refused");
+    const next = semaphore.run(async () => "next");
+    first.resolve();
+    expect(await next).toBe("next");
+    await running;
+  });
 });
 
 const TOTAL = 100;

@@ -14,12 +14,16 @@ import {
 import type { VerificationKey } from "@svc/service-kit/credentials/key-text";
 import { refreshEvery } from "./refresh.ts";
 
+const NOT_ALLOWED = "a JWT key is not used: SVC_JWT_ALLOWED_ALGS lacks its algorithm";
+
 export class KeyRing {
   readonly #log: Log;
   readonly #config: Config;
   readonly #fixed: KeySet;
   readonly #closing = new AbortController();
   #keys: KeySet;
+  /** Ids of those of an algorithm that is not allowed. */
+  #unused: readonly string[] = [];
 
   private constructor(config: Config, log: Log, fixed: KeySet, fromFiles: KeySet) {
     this.#log = log;
@@ -70,7 +74,13 @@ export class KeyRing {
   }
 
   #merge(fromFiles: KeySet): KeySet {
-    return usableKeys(this.#config, new Map([...this.#fixed, ...fromFiles]));
+    const all = new Map([...this.#fixed, ...fromFiles]);
+    const usable = usableKeys(this.#config, all);
+    const unused = [...all].filter(([kid]) => !usable.has(kid));
+    for (const [kid, { algorithm }] of unused)
+      if (!this.#unused.includes(kid)) this.#log.warn({ kid, algorithm }, NOT_ALLOWED);
+    this.#unused = unused.map(([kid]) => kid);
+    return usable;
   }
 }
 

@@ -24,7 +24,7 @@ export class OpenByCaller {
     this.#options = options;
   }
 
-  /** Waits for a place. Returns what gives it back; `closed` does so, too. */
+  /** Waits for a place, unless it is `closed` meanwhile. Returns what gives the place back; `closed` does so, too. */
   enter(caller: string, closed: Promise<void>): Promise<() => void> {
     const { atOnce, waiting } = this.#options;
     const line = this.#lines.get(caller) ?? {
@@ -40,7 +40,7 @@ export class OpenByCaller {
           resolve(leave);
         });
       line.semaphore
-        .run(open)
+        .run(open, 1, closed)
         .catch(reject)
         .finally(() => {
           if (--line.requests === 0) this.#lines.delete(caller);

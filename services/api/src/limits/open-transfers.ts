@@ -31,7 +31,7 @@ export class OpenTransfers {
         resolve();
         return closed;
       };
-      this.#ofAll.run(open).catch(reject);
+      this.#ofAll.run(open, 1, closed).catch(reject);
     });
   }
 }

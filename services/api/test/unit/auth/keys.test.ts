@@ -228,6 +228,24 @@ describe("a change of the directory", () => {
     expect([ring.get("two"), ring.get("three")]).not.toContain(undefined);
   });
 
+  it("that brings a key of an algorithm that is not allowed is told once, and again when the key comes again", async () => {
+    await put("a.pem", one.pem);
+    const config = configOf({ SVC_JWT_PUBLIC_KEYS_DIR: directory });
+    const log = createLog("api", config);
+    const told: unknown[] = [];
+    log.warn = (fields: unknown) => void told.push(fields);
+    const ring = await KeyRing.open(config, log);
+    rings.push(ring);
+    await put("r.pem", rsa.pem);
+    for (let time = 0; time < 3; time++) await ring.reload();
+    expect(told).toEqual([{ kid: "r", algorithm: "RS256" }]);
+    await rm(join(directory, "r.pem"));
+    await ring.reload();
+    await put("r.pem", rsa.pem);
+    await ring.reload();
+    expect(told).toHaveLength(2);
+  });
+
   it("comes into force by itself, within the configured time", async () => {
     await put("a.pem", one.pem);
     const ring = await open({ SVC_JWT_PUBLIC_KEYS_DIR: directory, SVC_JWT_KEY_CACHE_TTL_SECONDS: "1" });
