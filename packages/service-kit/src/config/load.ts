@@ -171,10 +171,11 @@ function relations(component: Component, config: Config): string[] {
       `TOOL_CALL_REQUEST_TIMEOUT, in milliseconds, must be below TOOL_CALL_SESSION_EXPIRY, in seconds: ${config.TOOL_CALL_REQUEST_TIMEOUT} ms is not below ${config.TOOL_CALL_SESSION_EXPIRY} s`,
     );
   }
-  const widest = deadlinesFor(config.MAX_RUN_TIMEOUT, config).worker / 1000 + 60;
+  // A program that is run from the top may take as long as all its rounds.
+  const widest = deadlinesFor(job, config).worker / 1000 + 60;
   if (config.EGRESS_GRANT_TTL_SECONDS < widest) {
     problems.push(
-      `EGRESS_GRANT_TTL_SECONDS must cover the widest worker deadline and 60 s: at least ${Math.ceil(widest)}`,
+      `EGRESS_GRANT_TTL_SECONDS must cover the widest worker deadline, by JOB_TIMEOUT, and 60 s: at least ${Math.ceil(widest)}`,
     );
   }
   if (config.SANDBOX_MAX_PAUSED_PER_PRINCIPAL > config.SANDBOX_MAX_PAUSED) {

@@ -109,7 +109,11 @@ describe("relations between values", () => {
     ],
     [
       { EGRESS_GRANT_TTL_SECONDS: "584" },
-      "EGRESS_GRANT_TTL_SECONDS must cover the widest worker deadline and 60 s: at least 585",
+      "EGRESS_GRANT_TTL_SECONDS must cover the widest worker deadline, by JOB_TIMEOUT, and 60 s: at least 585",
+    ],
+    [
+      { JOB_TIMEOUT: "900000", MAX_RUN_TIMEOUT: "300000" },
+      "EGRESS_GRANT_TTL_SECONDS must cover the widest worker deadline, by JOB_TIMEOUT, and 60 s: at least 1185",
     ],
     // A success counts for a minute: an idle service would be ready now and then.
     [{ CANARY_INTERVAL_MS: "45001" }, 'CANARY_INTERVAL_MS must be between 0 and 45000, not "45001"'],
@@ -121,6 +125,7 @@ describe("relations between values", () => {
     { JOB_TIMEOUT: "100000", MAX_RUN_TIMEOUT: "100000", SANDBOX_RUN_TIMEOUT: "100000" },
     { TOOL_CALL_REQUEST_TIMEOUT: "599999", TOOL_CALL_SESSION_EXPIRY: "600" },
     { EGRESS_GRANT_TTL_SECONDS: "585" },
+    { JOB_TIMEOUT: "900000", MAX_RUN_TIMEOUT: "300000", EGRESS_GRANT_TTL_SECONDS: "1185" },
     { CANARY_INTERVAL_MS: "45000" },
     { CANARY_INTERVAL_MS: "0" },
   ])("%j is just allowed", (env) => {

@@ -33,7 +33,10 @@ export const EXECUTIONS = {
   EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES: size(1_048_576, "Largest tool call."),
   EGRESS_GATEWAY_MAX_PATH_LENGTH: int(256, "Longest output name, in characters.", { min: 1, max: 4096 }),
   EGRESS_GATEWAY_MAX_NESTING_DEPTH: int(10, "Most segments of an output name.", { min: 1, max: 64 }),
-  EGRESS_GRANT_TTL_SECONDS: seconds(900, "Longest life of a grant."),
+  EGRESS_GRANT_TTL_SECONDS: seconds(
+    900,
+    "Longest life of a grant: the deadline of a worker for a run as long as JOB_TIMEOUT and 60 s, at least.",
+  ),
   EXECUTION_MANIFEST_MAX_UPLOAD_BYTES: size(500_000_000, "Output bytes of one execution."),
   EXECUTION_MANIFEST_MAX_OUTPUT_FILES: count(50, "Output files of one execution."),
   EXECUTION_MANIFEST_MAX_REQUESTS: count(1000, "Gateway requests of one execution."),
