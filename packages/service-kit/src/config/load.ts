@@ -186,7 +186,11 @@ function relations(component: Component, config: Config): string[] {
       "SVC_TENANT_ISOLATION_STRICT=false needs SVC_JWT_SINGLE_TENANT_ID, the tenant of tokens without one",
     );
   }
-  problems.push(...tlsProblems(component, config, isLoopback), ...redisProblems(config));
+  problems.push(
+    ...callBudgetProblems(config),
+    ...tlsProblems(component, config, isLoopback),
+    ...redisProblems(config),
+  );
   if (component === "file-server") problems.push(...s3Problems(config));
   if (placeOf(component) === "runner") {
     const { SANDBOX_FORWARD_TARGET: target, SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: port } = config;
@@ -203,6 +207,14 @@ function relations(component: Component, config: Config): string[] {
     );
   }
   return problems;
+}
+
+/** A call is one request. A program that another budget ended would be told of PTC_MAX_CALLS. */
+function callBudgetProblems(config: Config): string[] {
+  const { PTC_MAX_CALLS: calls } = config;
+  return (["EXECUTION_MANIFEST_MAX_TOOL_CALLS", "EXECUTION_MANIFEST_MAX_REQUESTS"] as const)
+    .filter((name) => config[name] < calls)
+    .map((name) => `${name} must be at least PTC_MAX_CALLS: ${config[name]} is below ${calls}`);
 }
 
 /** A runner that starts although somebody asks for microVMs would run programs beside this machine's kernel. */

@@ -115,6 +115,14 @@ describe("relations between values", () => {
       { JOB_TIMEOUT: "900000", MAX_RUN_TIMEOUT: "300000" },
       "EGRESS_GRANT_TTL_SECONDS must cover the widest worker deadline, by JOB_TIMEOUT, and 60 s: at least 1185",
     ],
+    [
+      { PTC_MAX_CALLS: "201" },
+      "EXECUTION_MANIFEST_MAX_TOOL_CALLS must be at least PTC_MAX_CALLS: 200 is below 201",
+    ],
+    [
+      { EXECUTION_MANIFEST_MAX_REQUESTS: "199" },
+      "EXECUTION_MANIFEST_MAX_REQUESTS must be at least PTC_MAX_CALLS: 199 is below 200",
+    ],
     // A success counts for a minute: an idle service would be ready now and then.
     [{ CANARY_INTERVAL_MS: "45001" }, 'CANARY_INTERVAL_MS must be between 0 and 45000, not "45001"'],
   ])("%j stops the process", (env, problem) => {
@@ -126,6 +134,8 @@ describe("relations between values", () => {
     { TOOL_CALL_REQUEST_TIMEOUT: "599999", TOOL_CALL_SESSION_EXPIRY: "600" },
     { EGRESS_GRANT_TTL_SECONDS: "585" },
     { JOB_TIMEOUT: "900000", MAX_RUN_TIMEOUT: "300000", EGRESS_GRANT_TTL_SECONDS: "1185" },
+    { PTC_MAX_CALLS: "1000", EXECUTION_MANIFEST_MAX_TOOL_CALLS: "1000" },
+    { PTC_MAX_CALLS: "10", EXECUTION_MANIFEST_MAX_TOOL_CALLS: "10", EXECUTION_MANIFEST_MAX_REQUESTS: "10" },
     { CANARY_INTERVAL_MS: "45000" },
     { CANARY_INTERVAL_MS: "0" },
   ])("%j is just allowed", (env) => {
