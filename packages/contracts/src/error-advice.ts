@@ -38,7 +38,7 @@ export const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   file_reference_denied: caller("Upload the file again, or refer to one of your own"),
   invalid_id: caller("Send the id as an answer gave it"),
   invalid_file_name: caller(
-    "Use a relative path of at most 256 characters and 10 segments, without `..`, backslash and control characters",
+    "Use a relative path without `..`, backslash and control characters; the operator's limits are SANDBOX_MAX_PATH_LENGTH and SANDBOX_MAX_NESTING_DEPTH",
   ),
   no_files: caller("Add a file part"),
   too_many_files: caller("Send fewer files in one request"),

@@ -4,6 +4,7 @@ export * from "./config/holders.ts";
 export { PAIR_TOKENS, tokensFrom, tokenTo } from "./config/internal-tokens.ts";
 export * from "./config/load.ts";
 export * from "./config/mode.ts";
+export * from "./config/name-limits.ts";
 export * from "./config/nearest.ts";
 export { limitsOfPlan, type PlanLimits } from "./config/plan-limits.ts";
 export * from "./config/secret-quality.ts";

@@ -1,6 +1,6 @@
 /** The rules of a start, some of them as they are configured. Pure. */
 import type { RuntimeInfo } from "@svc/contracts";
-import type { Config } from "@svc/service-kit";
+import { type Config, nameLimits } from "@svc/service-kit";
 import type { ExecRules } from "./request.ts";
 
 const MAX_START_BYTES = 8 * 2 ** 20;
@@ -15,7 +15,7 @@ export function execRules(config: Config, runtimes: readonly RuntimeInfo[] | und
     defaultRunMs: config.SANDBOX_RUN_TIMEOUT,
     maxRunMs: config.MAX_RUN_TIMEOUT,
     maxFiles: config.SANDBOX_MAX_INPUT_FILES,
-    names: { maxLength: config.SANDBOX_MAX_PATH_LENGTH, maxDepth: config.SANDBOX_MAX_NESTING_DEPTH },
+    names: nameLimits(config),
     keepsSessions: config.SVC_PERSIST_SESSIONS,
     runtimes,
   };

@@ -3,7 +3,7 @@
  * on) or an error of the whole request (thrown).
  */
 import { Readable } from "node:stream";
-import { byteSize, fileNameProblem, newId, ServiceError } from "@svc/contracts";
+import { byteSize, fileNameProblem, type NameLimits, newId, ServiceError } from "@svc/contracts";
 import type { CallContext, FileStorage } from "./file-storage.ts";
 import type { Part } from "./multipart/reader.ts";
 
@@ -21,11 +21,11 @@ export async function storePart(
   storage: FileStorage,
   session: string,
   part: Part,
-  { maxBytes, account }: { maxBytes: number; account: string },
+  { maxBytes, names, account }: { maxBytes: number; names: NameLimits; account: string },
   context: CallContext,
 ): Promise<StoredPart> {
   const filename = part.filename ?? "";
-  const problem = fileNameProblem(filename);
+  const problem = fileNameProblem(filename, names);
   if (problem !== undefined) {
     return { ok: false, filename, error: new ServiceError("invalid_file_name", `The file name ${problem}.`) };
   }

@@ -12,7 +12,7 @@ import {
   ServiceError,
   type UploadedFile,
 } from "@svc/contracts";
-import { BodyReader, type Config, type FastifyRequest, type Log, mapLimited } from "@svc/service-kit";
+import { BodyReader, type Config, type FastifyRequest, type Log, mapLimited, nameLimits } from "@svc/service-kit";
 import type { CallContext, FileStorage } from "./file-storage.ts";
 import { FormFields } from "./form-fields.ts";
 import { invalidMultipart } from "./multipart/invalid.ts";
@@ -79,7 +79,7 @@ async function receiveForm(
     late: () => new ServiceError("upload_timeout"),
   });
   const form = new MultipartReader(body, boundary);
-  const counted = { maxBytes: maxFileBytes, account: accountFor(principal) };
+  const bounds = { maxBytes: maxFileBytes, names: nameLimits(config), account: accountFor(principal) };
   const fields = new FormFields();
   const parts: StoredPart[] = [];
   for (let fieldCount = 0; ; ) {
@@ -93,7 +93,7 @@ async function receiveForm(
     if (parts.length >= config.UPLOAD_MAX_FILES + MAX_SURPLUS_FILES) throw invalidMultipart("too many parts");
     const stored: StoredPart =
       parts.length < config.UPLOAD_MAX_FILES
-        ? await storePart(storage, session, part, counted, { requestId: request.id })
+        ? await storePart(storage, session, part, bounds, { requestId: request.id })
         : { ok: false, filename: part.filename, error: tooMany(config.UPLOAD_MAX_FILES) };
     if (!stored.ok && keep === "all") throw stored.error;
     parts.push(stored);

@@ -4,7 +4,7 @@
  * Programs with tools, which pause in between, are in programmatic/.
  */
 import { deadlinesFor, type ExecuteRequest, type ExecuteResponse, newId, ServiceError } from "@svc/contracts";
-import { type Config, DeadlineSignal, type Log } from "@svc/service-kit";
+import { type Config, DeadlineSignal, type Log, nameLimits } from "@svc/service-kit";
 import { compileLimitsFor, limitsFor, type RunLimits, usedLimits } from "../admission/limits.ts";
 import type { CountedExecution } from "../metrics.ts";
 import { isCancelled, outcomeOfFault } from "../run-line.ts";
@@ -107,10 +107,6 @@ function offered(program: Program, { SVC_PERSIST_SESSIONS }: Config): Program {
   if (session.snapshot === undefined && !session.restoreFailed) return plain;
   const { snapshot: _, ...failed } = session;
   return { ...plain, session: { ...failed, restoreFailed: true } };
-}
-
-export function nameLimits(config: Config) {
-  return { maxLength: config.SANDBOX_MAX_PATH_LENGTH, maxDepth: config.SANDBOX_MAX_NESTING_DEPTH };
 }
 
 /** What a request says of where its outputs go. */

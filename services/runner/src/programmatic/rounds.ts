@@ -16,12 +16,12 @@ import {
   toolSchema,
 } from "@svc/contracts";
 import type { JailRun } from "@svc/jail-client";
-import { DeadlineSignal, invalidRequest } from "@svc/service-kit";
+import { DeadlineSignal, invalidRequest, nameLimits } from "@svc/service-kit";
 import { z } from "zod";
 import { limitsFor, type RunLimits, usedLimits } from "../admission/limits.ts";
 import type { Admitted } from "../admission/manifest.ts";
 import { unfinished } from "../execution/decode-output.ts";
-import { destinationOf, nameLimits } from "../execution/execute.ts";
+import { destinationOf } from "../execution/execute.ts";
 import { endingOf, faultEnding } from "../execution/exit-status.ts";
 import { asServiceError, finish, refuseUnexecutable } from "../execution/finish.ts";
 import { launch } from "../execution/launch.ts";

@@ -7,7 +7,12 @@ const LIMIT = 1_000_000;
 let api: FileApi;
 const { call, post, upload } = fileClient(() => api);
 beforeAll(async () => {
-  api = await startFileApi({ MAX_FILE_SIZE: String(LIMIT), UPLOAD_MAX_FILES: "5" });
+  api = await startFileApi({
+    MAX_FILE_SIZE: String(LIMIT),
+    UPLOAD_MAX_FILES: "5",
+    SANDBOX_MAX_PATH_LENGTH: "40",
+    SANDBOX_MAX_NESTING_DEPTH: "3",
+  });
 });
 afterAll(() => api?.stop());
 
@@ -17,7 +22,8 @@ describe("POST /v1/upload with one bad file", () => {
     ["named outside", file("../a"), 400, "invalid_file_name"],
     ["named absolutely", file("/etc/passwd"), 400, "invalid_file_name"],
     ["without name", file(""), 400, "invalid_file_name"],
-    ["named too deep", file(`${"a/".repeat(10)}b`), 400, "invalid_file_name"],
+    ["named too deep", file(`${"a/".repeat(3)}b`), 400, "invalid_file_name"],
+    ["named too long", file("a".repeat(41)), 400, "invalid_file_name"],
     ["named with a line break", file("a%0Ab"), 400, "invalid_file_name"],
   ])("%s refuses the request and keeps nothing", async (_name, bad, status, code) => {
     const before = await api.fileServer.storedFiles();
@@ -26,7 +32,7 @@ describe("POST /v1/upload with one bad file", () => {
   });
 
   test("a file of exactly the limit is fine, and five files are, but not six", async () => {
-    await upload(file("a", randomBytes(LIMIT)));
+    await upload(file("a", randomBytes(LIMIT)), file(`a/b/${"c".repeat(36)}`));
     const five = ["a", "b", "c", "d", "e"].map((name) => file(name));
     await upload(...five);
     expect(await errorOf(await post("upload", [...five, file("f")]))).toEqual([400, "too_many_files"]);
