@@ -70,9 +70,8 @@ export const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   state_too_large: caller("Send less code, fewer tools or smaller calls"),
   continuation_conflict: caller("Send the results that were sent first, or go on from the newest token"),
   execution_cancelled: caller("Start it again when it is still wanted"),
-  input_unavailable: operator(
-    "The named file's bytes are missing or damaged in storage: upload it again",
-    "yes",
+  input_unavailable: caller(
+    "Upload the file that the message names again, or delete the session whose state it is: what is stored is missing or damaged",
   ),
   storage_unavailable: operator("Bring the file server and its storage back, or make room there", "yes"),
   store_unavailable: operator("Bring Redis back, or give it room", "yes"),

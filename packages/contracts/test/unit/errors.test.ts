@@ -78,6 +78,11 @@ describe("the error table", () => {
     for (const [code] of same) expect(ERRORS[code as keyof typeof ERRORS].status).toBe(503);
   });
 
+  it("an input that is gone stays gone; storage that is away comes back", () => {
+    expect(ADVICE.input_unavailable.repeat).toBe("no");
+    expect(ADVICE.storage_unavailable.repeat).toBe("yes");
+  });
+
   it("knows its codes and nothing else", () => {
     for (const code of Object.keys(ERRORS)) expect(isErrorCode(code)).toBe(true);
     for (const other of ["toString", "__proto__", "constructor", "", "NOT_FOUND", undefined, 404, null]) {
