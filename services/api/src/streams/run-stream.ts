@@ -161,5 +161,5 @@ function filesOf({ files }: Answer): object[] {
   );
 }
 
-/** Nothing runs of what did not compile. */
-const hasRun = ({ status, language }: Answer): boolean => status !== "CE" && language !== undefined;
+/** Nothing runs of what did not compile, whatever ended the compiler; a program that ran took time. */
+const hasRun = ({ wall_time, language }: Answer): boolean => wall_time !== 0 && language !== undefined;

@@ -75,6 +75,7 @@ const answerOf = (given: Outputs) => ({
   language: "python",
   version: "3",
   status: null,
+  wall_time: 0.001,
   ...given,
 });
 
@@ -153,10 +154,10 @@ it("a repeated run that writes something else ends with an error", async () => {
   expect([last?.event, last?.data.error]).toEqual(["error", "sandbox_execution_failed"]);
 });
 
-it("what did not compile has not started", async () => {
+it.each(["CE", "TO", "ML", "OL", "EL"])("what did not compile has not started: %s", async (status) => {
   const { stream, told } = streamOf([[]]);
   await stream.follow("job");
-  await stream.end({ ...answerOf({ stdout: "", stderr: "no\n" }), status: "CE" });
+  await stream.end({ ...answerOf({ stdout: "", stderr: "no\n" }), status, wall_time: 0 });
   expect((await told()).map(({ event }) => event)).toEqual(["stderr", "result"]);
 });
 
