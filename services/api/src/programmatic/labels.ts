@@ -28,7 +28,7 @@ export interface LabelDeps {
 /** The label of a request: what its program may be cancelled by. */
 export function labelOf(headers: Record<string, unknown>): string | undefined {
   const label = headers[LABEL_HEADER];
-  return typeof label === "string" && label !== "" ? label.slice(0, MAX_LABEL_CHARS) : undefined;
+  return typeof label === "string" && label !== "" ? keptOf(label) : undefined;
 }
 
 /** For a start: the program is known by its label alone until it has paused. */
@@ -104,9 +104,12 @@ export function forgetProgram(
   for (const label of labels) redis.zrem(labelKey(principal, label), id).catch(() => undefined);
 }
 
+/** The same of a label that a program is given and of one that it is cancelled by. */
+const keptOf = (label: string) => label.slice(0, MAX_LABEL_CHARS);
+
 const firstRoundKey = (id: string) => `svc:ptc:${id}:first`;
 
 function labelKey({ tenantId, userId }: Principal, label: string): string {
-  const owned = JSON.stringify([tenantId, userId, label]);
+  const owned = JSON.stringify([tenantId, userId, keptOf(label)]);
   return `svc:ptc:labelled:${createHash("sha256").update(owned).digest("base64url")}`;
 }

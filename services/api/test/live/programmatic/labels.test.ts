@@ -50,6 +50,13 @@ describe("a program that paused again", () => {
     },
   );
 
+  it("is cancelled by a label of which the beginning alone is kept", async () => {
+    const label = newId() + "x".repeat(300);
+    rounds = [PAUSED];
+    await pauseOf(made.start(labelled(label)));
+    expect(await made.cancel(label, 1)).toBe(1);
+  });
+
   it("keeps the label of its start from one resume to the next", async () => {
     const label = newId();
     rounds = [PAUSED, pausedAt(2)];
