@@ -26,6 +26,7 @@ import {
   metricsRoutes,
   runningCheck,
   toldOf,
+  wrongContentType,
 } from "@svc/service-kit";
 import type { LimitOverrides } from "@svc/service-kit/config/limit-overrides";
 import type { onRequestHookHandler } from "fastify";
@@ -188,6 +189,7 @@ interface OfExecution {
 }
 
 const requireJson: onRequestHookHandler = (request, _reply, done) => {
-  const isJson = /^application\/json\b/i.test(request.headers["content-type"] ?? "");
-  done(isJson ? undefined : new ServiceError("invalid_content_type", undefined, { status: 415 }));
+  const type = request.headers["content-type"] ?? "";
+  const isJson = /^application\/json\b/i.test(type);
+  done(isJson ? undefined : wrongContentType("application/json", type, { status: 415 }));
 };

@@ -75,6 +75,14 @@ describe("a signed request", () => {
     },
   );
 
+  it("has a body of JSON, or is told what it has", async () => {
+    const answer = await post(signed(request()), { "content-type": "text/plain" });
+    expect([answer.status, answer.json()]).toMatchObject([
+      415,
+      { error: "invalid_content_type", message: "Send Content-Type: application/json (got text/plain)." },
+    ]);
+  });
+
   it("may carry manifest and grant in headers instead, or in both places alike", async () => {
     const small = await made.gateway.register([]);
     const body = requestOf(small, "echo ok");
