@@ -173,7 +173,7 @@ function endOf(end: JobResult, requestId: string): object {
 
 function waitOf(text: string | undefined): number {
   if (text === undefined) return 0;
-  if (!/^\d{1,9}$/.test(text))
+  if (!/^\d+$/.test(text))
     throw invalidRequest([{ path: "wait_ms", problem: "must be a number of milliseconds" }]);
   return Math.min(Number(text), MAX_JOB_WAIT_MS);
 }
