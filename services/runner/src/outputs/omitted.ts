@@ -14,14 +14,14 @@ const shown = (name: string) => {
     : printable;
 };
 
-/** The `files_omitted` fields of an answer; empty when nothing was omitted. */
+/** The `files_omitted` fields of an answer, each only when it says something: the list may be empty where the count is not. */
 export function omittedFields(omitted: readonly OmittedFile[], unlisted: number) {
   const count = omitted.length + unlisted;
   if (count === 0) return {};
   const files_omitted = omitted
     .slice(0, MAX_LISTED)
     .map(({ name, reason }) => ({ name: shown(name), reason }));
-  return { files_omitted, files_omitted_count: count };
+  return { ...(files_omitted.length > 0 ? { files_omitted } : {}), files_omitted_count: count };
 }
 
 type NotedLimits = Pick<OutputLimits, "maxFiles" | "maxFileBytes" | "maxTotalBytes">;

@@ -76,6 +76,10 @@ describe("omittedFields", () => {
     expect(fields.files_omitted_count).toBe(157);
   });
 
+  it("counts alone what is not listed", () => {
+    expect(omittedFields([], 3)).toEqual({ files_omitted_count: 3 });
+  });
+
   it("lists what is not a regular file as well", () => {
     expect(omittedFields(many(1, "type"), 0)).toEqual({
       files_omitted: [{ name: "f0", reason: "type" }],
