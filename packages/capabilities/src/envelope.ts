@@ -48,7 +48,7 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const MIN_SECRET_BYTES = 32;
 /** Room for a grant that enumerates 256 inputs with the longest names. */
-export const MAX_TOKEN_CHARS = 512 * 1024;
+export const MAX_TOKEN_CHARS = 768 * 1024;
 /** Tolerated difference between the clocks of two components. */
 export const CLOCK_SKEW_SECONDS = 30;
 const BASE64URL = /^[A-Za-z0-9_-]+$/;

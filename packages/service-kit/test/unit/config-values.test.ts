@@ -127,6 +127,8 @@ describe("values", () => {
     ["SVC_JWT_MAX_TTL_SECONDS", "301"],
     ["EXECUTION_MANIFEST_TTL_SECONDS", "601"],
     ["SANDBOX_MAX_INPUT_FILES", "257"],
+    ["SANDBOX_MAX_PATH_LENGTH", "513"],
+    ["EGRESS_GATEWAY_MAX_PATH_LENGTH", "513"],
     ["MAX_FILE_SIZE", "25 mb"],
     ["MAX_FILE_SIZE", "25tb"],
     ["MAX_FILE_SIZE", "1.5m"],

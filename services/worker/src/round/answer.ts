@@ -13,7 +13,7 @@ import {
 } from "@svc/contracts";
 
 /** The widest limits that names of outputs may be configured to have. */
-const NAMES = { maxLength: 4096, maxDepth: 64 };
+const NAMES = { maxLength: 512, maxDepth: 64 };
 
 /** Without what is said of the session. A pause is answered as it is, but for the session and the time in the queue. */
 export function publicAnswer(job: Job, response: RoundResponse, queueMs: number): Record<string, unknown> {

@@ -14,6 +14,9 @@ import {
   withNote,
 } from "../types.ts";
 
+/** Names go through headers and paths, where a character may take twelve. */
+const NAME_CHARS = { min: 1, max: 512 };
+
 export const EXECUTIONS = {
   MAX_FILE_SIZE: size(25 * 2 ** 20, "Largest uploaded file.", { min: 1 }),
   JOB_TIMEOUT: ms(300_000, "Ceiling of the run time of an execution over all its rounds."),
@@ -31,7 +34,7 @@ export const EXECUTIONS = {
   TOOL_CALL_SESSION_EXPIRY: seconds(600, "How long a program may be paused at all."),
   EGRESS_GATEWAY_MAX_FILE_BYTES: size(10_000_000, "Largest output file."),
   EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES: size(1_048_576, "Largest tool call."),
-  EGRESS_GATEWAY_MAX_PATH_LENGTH: int(256, "Longest output name, in characters.", { min: 1, max: 4096 }),
+  EGRESS_GATEWAY_MAX_PATH_LENGTH: int(256, "Longest output name, in characters.", NAME_CHARS),
   EGRESS_GATEWAY_MAX_NESTING_DEPTH: int(10, "Most segments of an output name.", { min: 1, max: 64 }),
   EGRESS_GRANT_TTL_SECONDS: seconds(
     900,
@@ -53,7 +56,7 @@ export const EXECUTIONS = {
     LONGEST_TIMER_SECONDS,
   ),
   SANDBOX_OUTPUT_MAX_SIZE: size(65_536, "Bytes kept of each output stream.", OUTPUT_BYTES),
-  SANDBOX_MAX_PATH_LENGTH: int(256, "Longest file name, in characters.", { min: 1, max: 4096 }),
+  SANDBOX_MAX_PATH_LENGTH: int(256, "Longest file name, in characters.", NAME_CHARS),
   SANDBOX_MAX_NESTING_DEPTH: int(10, "Most segments of a file name.", { min: 1, max: 64 }),
   SANDBOX_LIMIT_OVERRIDES: limitOverrides(
     'Limits per language, `*` for all, such as `{"java": {"run_memory_limit": 268435456}}`; also `run_timeout`, `run_cpu_time`, `compile_timeout`, `compile_memory_limit`, `max_process_count`, `max_open_files`, `max_file_size`, `output_max_size`.',

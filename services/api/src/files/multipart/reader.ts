@@ -17,8 +17,8 @@ export interface Part extends PartHeaders {
 
 const CRLF = Buffer.from("\r\n");
 const HEADERS_END = Buffer.from("\r\n\r\n");
-/** A name of 256 characters needs half of it: once in UTF-8 and once percent-encoded. */
-const MAX_HEADERS_BYTES = 8 * 1024;
+/** A name of 512 characters needs half of it: once in UTF-8 and once percent-encoded. */
+const MAX_HEADERS_BYTES = 16 * 1024;
 const MAX_PADDING_BYTES = 256;
 const CR = 0x0d;
 
