@@ -12,7 +12,7 @@ import { compile } from "./compile.ts";
 import { type Ending, endingOf } from "./exit-status.ts";
 import { asServiceError, finish, refuseUnexecutable } from "./finish.ts";
 import { launch } from "./launch.ts";
-import { isMade, type Program, programOf } from "./program.ts";
+import { type InputLimits, isMade, type Program, programOf } from "./program.ts";
 import { RunEvents } from "./run-events.ts";
 import type { Call, Destination, ExecuteDeps, RunAnswer } from "./types.ts";
 
@@ -28,7 +28,7 @@ export async function execute(
   const limits = limitsFor(deps.config, deps.overrides, limited);
   const compileLimits = compileLimitsFor(deps.config, deps.overrides, limited);
   const memory = { run: limits.memoryBytes, compile: compileLimits.memoryBytes };
-  const program = offered(programOf(request, runtime, nameLimits(deps.config), memory), deps.config);
+  const program = offered(programOf(request, runtime, inputLimits(deps.config), memory), deps.config);
   const events = call.tell && new RunEvents(call.tell, runtime);
   const within = new DeadlineSignal(call.signal, deadlinesFor(limits.wallMs, deps.config).runner);
   const { signal } = within;
@@ -108,6 +108,11 @@ function offered(program: Program, { SVC_PERSIST_SESSIONS }: Config): Program {
   const { snapshot: _, ...failed } = session;
   return { ...plain, session: { ...failed, restoreFailed: true } };
 }
+
+export const inputLimits = (config: Config): InputLimits => ({
+  names: nameLimits(config),
+  maxFiles: config.SANDBOX_MAX_INPUT_FILES,
+});
 
 /** What a request says of where its outputs go. */
 export function destinationOf(

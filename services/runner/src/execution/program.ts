@@ -75,13 +75,20 @@ const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const STEERING =
   /^(LD_|GLIBC_|MALLOC_|PYTHON|NODE_|BASH_|PERL5|PERLLIB|RUBY|JAVA_TOOL|_JAVA|JDK_|R_|PHP_INI|PHPRC|GO(ROOT|FLAGS|TOOLCHAIN)|RUST)|^(ENV|IFS|PS4|SHELLOPTS|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|TMPDIR|HOME|PATH|BASHOPTS|OPENSSL_CONF|MPLCONFIGDIR)$/;
 
+export interface InputLimits {
+  names: NameLimits;
+  /** Beside the entry file and the snapshot of a session. */
+  maxFiles: number;
+}
+
 export function programOf(
   request: ExecuteRequest,
   runtime: Runtime,
-  names: NameLimits,
+  limits: InputLimits,
   memory: MemoryShares,
 ): Program {
-  checkNames(request, names);
+  checkCount(request, limits);
+  checkNames(request, limits.names);
   const entryAt = request.files.findIndex(hasContent);
   const entryFile = request.files[entryAt];
   if (entryFile === undefined) {
@@ -146,6 +153,12 @@ function checkConflicts(paths: readonly string[]): void {
   throw new ServiceError("invalid_file_reference", `Two files of the request conflict: one ${problem}.`, {
     details: [first, second].map((at) => ({ path: `files[${at}].name`, problem })),
   });
+}
+
+function checkCount({ files, persist_session }: ExecuteRequest, { maxFiles }: InputLimits): void {
+  const own = persist_session?.restore ? 2 : 1;
+  if (files.length > maxFiles + own)
+    throw new ServiceError("too_many_files", `files: at most ${maxFiles} are allowed.`);
 }
 
 function checkNames(request: ExecuteRequest, names: NameLimits): void {

@@ -16,12 +16,12 @@ import {
   toolSchema,
 } from "@svc/contracts";
 import type { JailRun } from "@svc/jail-client";
-import { DeadlineSignal, invalidRequest, nameLimits } from "@svc/service-kit";
+import { DeadlineSignal, invalidRequest } from "@svc/service-kit";
 import { z } from "zod";
 import { limitsFor, type RunLimits, usedLimits } from "../admission/limits.ts";
 import type { Admitted } from "../admission/manifest.ts";
 import { unfinished } from "../execution/decode-output.ts";
-import { destinationOf } from "../execution/execute.ts";
+import { destinationOf, inputLimits } from "../execution/execute.ts";
 import { endingOf, faultEnding } from "../execution/exit-status.ts";
 import { asServiceError, finish, refuseUnexecutable } from "../execution/finish.ts";
 import { launch } from "../execution/launch.ts";
@@ -87,7 +87,7 @@ export async function startProgram(
   const runtime = deps.runtimes.findProgrammatic(request.language, request.version ?? "*");
   const limits = limitsFor(config, overrides, { ...request, language: runtime.language });
   const memory = { run: limits.memoryBytes, compile: limits.memoryBytes };
-  const source = programOf(request, runtime, nameLimits(config), memory);
+  const source = programOf(request, runtime, inputLimits(config), memory);
   const tools = toolsOf(ptc);
   const history = historyOf(ptc, tools);
   const program = new StartedProgram(limits, runtime, ptc.hash_seed, {

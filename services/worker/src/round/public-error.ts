@@ -11,6 +11,7 @@ type Failure = Extract<JobResult, { ok: false }>;
 const SHOWN: ReadonlySet<ErrorCode> = new Set([
   "invalid_request",
   "invalid_file_reference",
+  "too_many_files",
   "unsupported_language",
   "unsupported_version",
   "request_too_large",

@@ -4,6 +4,7 @@ import {
   fileNameProblem,
   findPathConflict,
   ServiceError,
+  SNAPSHOT_NAME,
 } from "@svc/contracts";
 import { freeEntryName, programOf } from "@svc/runner/execution/program";
 import type { Runtime } from "@svc/runner/execution/runtimes";
@@ -11,7 +12,7 @@ import { thrown } from "@svc/test-kit/thrown";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-const NAMES = { maxLength: 256, maxDepth: 10 };
+const LIMITS = { names: { maxLength: 256, maxDepth: 10 }, maxFiles: 100 };
 const PYTHON: Runtime = {
   language: "python",
   version: "3.11.2",
@@ -26,7 +27,7 @@ const request = (change: object = {}): ExecuteRequest =>
     files: [{ name: "main.py", content: "print(1)" }],
     ...change,
   });
-const program = (change?: object) => programOf(request(change), PYTHON, NAMES, MEMORY);
+const program = (change?: object) => programOf(request(change), PYTHON, LIMITS, MEMORY);
 const MEMORY = { run: 1000, compile: 2000 };
 const ref = (name: string) => ({ name, id: "object", storage_session_id: "session" });
 
@@ -158,6 +159,15 @@ describe("which files are staged", () => {
     expect(refused?.details?.map(({ path }) => path)).toEqual(places.map((at) => `files[${at}].name`));
   });
 
+  it("takes as many inputs as are allowed, beside the entry and the snapshot of a session", () => {
+    const inputs = Array.from({ length: LIMITS.maxFiles }, (_, at) => ref(`in-${at}`));
+    const files = [{ name: "main.py", content: "" }, ...inputs];
+    expect(program({ files }).references).toHaveLength(LIMITS.maxFiles);
+    const persist_session = { file_id: "f".repeat(21), filename: SNAPSHOT_NAME, restore: true };
+    expect(program({ files: [...files, ref(SNAPSHOT_NAME)], persist_session }).references).toHaveLength(LIMITS.maxFiles);
+    expect(refusal({ files: [...files, ref("one more")] })).toMatchObject({ code: "too_many_files", status: 400 });
+  });
+
   it("an entry below another file is refused too", () => {
     const refused = refusal({ files: [{ name: "a/main.py", content: "" }, ref("a")] });
     expect(refused?.details?.map(({ path }) => path)).toEqual(["files[0].name", "files[1].name"]);
@@ -268,7 +278,7 @@ describe("what a runtime leaves open", () => {
     env: { LIMIT: "{memory:50}B" },
     compile: { command: ["/cc", "{entry}", "{build}/program", "{memory:10}"], env: { CACHE: "/tmp" } },
   };
-  const compiled = (change?: object) => programOf(request(change), COMPILED, NAMES, MEMORY);
+  const compiled = (change?: object) => programOf(request(change), COMPILED, LIMITS, MEMORY);
 
   it("is filled with the entry, the build directory, and shares of each jail's own memory limit", () => {
     const { argv, env, compile, made } = compiled({ args: ["{entry}", "{memory:60}"] });

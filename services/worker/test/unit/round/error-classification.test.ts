@@ -44,6 +44,7 @@ describe("which faults are tried again", () => {
   it.each([
     "input_unavailable",
     "invalid_file_reference",
+    "too_many_files",
     "deadline_exceeded",
     "unsupported_language",
   ] as const)("%s is an answer", (code) => {
