@@ -242,7 +242,10 @@ export const execResponseSchema = z
     ...endedFields,
     message: z.string().nullable().meta({ description: "What `status` means, in words.", example: null }),
     status: endStatus,
-    wall_time: milliseconds("Wall time of the run in ms; 0 when the program was not started, as after a compiler that failed.", 21.7),
+    wall_time: milliseconds(
+      "Wall time of the run in ms; 0 when the program was not started, as after a compiler that failed.",
+      21.7,
+    ),
     cpu_time: milliseconds("User plus system time of all its processes in ms.", 17.3),
     memory: z.number().int().meta({ description: "Peak memory in bytes.", example: 9_437_184 }),
     language: z.string().meta({ description: "The language that was used.", example: "python" }),

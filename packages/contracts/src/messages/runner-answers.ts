@@ -85,7 +85,10 @@ export const reportFields = {
       }),
     )
     .optional()
-    .meta({ description: "Up to 100 of the files that are not in `files`; absent where none of them is known by name." }),
+    .meta({
+      description:
+        "Up to 100 of the files that are not in `files`; absent where none of them is known by name.",
+    }),
   files_omitted_count: z
     .number()
     .int()

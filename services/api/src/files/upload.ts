@@ -12,7 +12,14 @@ import {
   ServiceError,
   type UploadedFile,
 } from "@svc/contracts";
-import { BodyReader, type Config, type FastifyRequest, type Log, mapLimited, nameLimits } from "@svc/service-kit";
+import {
+  BodyReader,
+  type Config,
+  type FastifyRequest,
+  type Log,
+  mapLimited,
+  nameLimits,
+} from "@svc/service-kit";
 import type { CallContext, FileStorage } from "./file-storage.ts";
 import { FormFields } from "./form-fields.ts";
 import { invalidMultipart } from "./multipart/invalid.ts";

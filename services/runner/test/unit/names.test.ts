@@ -38,7 +38,12 @@ function atRunner(all: readonly string[]): string | undefined {
   const entry = { name: "the entry of this test", content: "" };
   const request = { language: "python", version: "*", files: [entry, ...all.map(refTo)] };
   return refusalOf(() =>
-    programOf(request as unknown as ExecuteRequest, runtime, { names, maxFiles: 256 }, { run: 1000, compile: 2000 }),
+    programOf(
+      request as unknown as ExecuteRequest,
+      runtime,
+      { names, maxFiles: 256 },
+      { run: 1000, compile: 2000 },
+    ),
   );
 }
 

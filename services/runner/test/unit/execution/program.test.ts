@@ -164,8 +164,13 @@ describe("which files are staged", () => {
     const files = [{ name: "main.py", content: "" }, ...inputs];
     expect(program({ files }).references).toHaveLength(LIMITS.maxFiles);
     const persist_session = { file_id: "f".repeat(21), filename: SNAPSHOT_NAME, restore: true };
-    expect(program({ files: [...files, ref(SNAPSHOT_NAME)], persist_session }).references).toHaveLength(LIMITS.maxFiles);
-    expect(refusal({ files: [...files, ref("one more")] })).toMatchObject({ code: "too_many_files", status: 400 });
+    expect(program({ files: [...files, ref(SNAPSHOT_NAME)], persist_session }).references).toHaveLength(
+      LIMITS.maxFiles,
+    );
+    expect(refusal({ files: [...files, ref("one more")] })).toMatchObject({
+      code: "too_many_files",
+      status: 400,
+    });
   });
 
   it("an entry below another file is refused too", () => {
