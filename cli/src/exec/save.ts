@@ -5,7 +5,7 @@
 import { constants } from "node:fs";
 import { lstat, mkdir, open, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { fileNameProblem } from "@svc/contracts/names";
+import { fileNameProblem, WIDEST_NAME_LIMITS } from "@svc/contracts/names";
 import { Problem } from "../problem.ts";
 import { makeFolder } from "../system/folders.ts";
 import { systemProblem } from "../unexpected.ts";
@@ -19,7 +19,7 @@ export async function saveOutput(
   content: Uint8Array,
   force: boolean,
 ): Promise<string> {
-  const problem = fileNameProblem(name);
+  const problem = fileNameProblem(name, WIDEST_NAME_LIMITS);
   if (problem !== undefined)
     throw new Problem(`the output name ${JSON.stringify(name)} ${problem}`, "The file was not saved.");
   makeFolder(folder);

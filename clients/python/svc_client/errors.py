@@ -317,7 +317,7 @@ class InputUnavailable(SvcError):
     """An input file is missing or damaged."""
 
     code = "input_unavailable"
-    repeat = "yes"
+    repeat = "no"
     usual_status = 502
 
 

@@ -173,7 +173,7 @@ export interface ExecResponse {
    */
   deleted_files?: string[];
   /**
-   * Up to 100 of the files that are not in `files`.
+   * Up to 100 of the files that are not in `files`; absent where none of them is known by name.
    */
   files_omitted?: {
     /**
@@ -223,7 +223,7 @@ export interface ExecResponse {
    */
   status: ("TO" | "ML" | "OL" | "EL" | "SG" | "CE") | null;
   /**
-   * Wall time of the run in ms.
+   * Wall time of the run in ms; 0 when the program was not started, as after a compiler that failed.
    */
   wall_time: number;
   /**
@@ -588,7 +588,7 @@ export interface ProgrammaticCompleted {
    */
   deleted_files?: string[];
   /**
-   * Up to 100 of the files that are not in `files`.
+   * Up to 100 of the files that are not in `files`; absent where none of them is known by name.
    */
   files_omitted?: {
     /**
@@ -701,7 +701,7 @@ export interface ProgrammaticError {
    */
   deleted_files?: string[];
   /**
-   * Up to 100 of the files that are not in `files`.
+   * Up to 100 of the files that are not in `files`; absent where none of them is known by name.
    */
   files_omitted?: {
     /**

@@ -201,7 +201,7 @@ export const CODES: Readonly<
   continuation_conflict: { type: ContinuationConflictError, status: 409, repeat: "no" },
   job_not_found: { type: JobNotFoundError, status: 404, repeat: "no" },
   execution_cancelled: { type: ExecutionCancelledError, status: 409, repeat: "no" },
-  input_unavailable: { type: InputUnavailableError, status: 502, repeat: "yes" },
+  input_unavailable: { type: InputUnavailableError, status: 502, repeat: "no" },
   storage_unavailable: { type: StorageUnavailableError, status: 503, repeat: "yes" },
   store_unavailable: { type: StoreUnavailableError, status: 503, repeat: "yes" },
   queue_saturated: { type: QueueSaturatedError, status: 503, repeat: "same" },

@@ -10,6 +10,9 @@ export interface NameLimits {
 
 export const DEFAULT_NAME_LIMITS: NameLimits = { maxLength: 256, maxDepth: 10 };
 
+/** What may be configured at most: names go through headers and paths, where a character may take twelve. */
+export const WIDEST_NAME_LIMITS: NameLimits = { maxLength: 512, maxDepth: 64 };
+
 /** POSIX NAME_MAX: a longer segment cannot exist on the workspace's file system. */
 const MAX_SEGMENT_BYTES = 255;
 

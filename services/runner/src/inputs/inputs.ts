@@ -2,7 +2,13 @@
  * Stages the files of a program into the jail: contents of the request and referenced inputs, all or nothing. A file that
  * cannot be had fails the request and is named.
  */
-import { directoriesOf, dirkeepDirectory, fileNameProblem, isDirkeep } from "@svc/contracts";
+import {
+  directoriesOf,
+  dirkeepDirectory,
+  fileNameProblem,
+  isDirkeep,
+  WIDEST_NAME_LIMITS,
+} from "@svc/contracts";
 import type { JailRun } from "@svc/jail-client";
 import type { Program, Reference } from "../execution/program.ts";
 import type { GatewayClient, RunGateway } from "../gateway.ts";
@@ -134,7 +140,7 @@ async function listDirkeeps(
     [directory, ...directoriesOf(directory)].some((path) => files.has(path));
   return listings
     .flat()
-    .filter((name) => isDirkeep(name) && fileNameProblem(name) === undefined)
+    .filter((name) => isDirkeep(name) && fileNameProblem(name, WIDEST_NAME_LIMITS) === undefined)
     .map(dirkeepDirectory)
     .filter((directory) => directory !== "" && !crossesFile(directory));
 }

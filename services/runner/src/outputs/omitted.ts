@@ -1,5 +1,5 @@
 /** What callers are told of omitted files: the fields of the answer and the note lines. Pure. */
-import { byteSize, grouped, quotaUse } from "@svc/contracts";
+import { byteSize, type ExecuteResponse, grouped, quotaUse } from "@svc/contracts";
 import type { Listing, OmittedFile, OutputLimits } from "./outputs.ts";
 
 const MAX_LISTED = 100;
@@ -15,7 +15,10 @@ const shown = (name: string) => {
 };
 
 /** The `files_omitted` fields of an answer, each only when it says something: the list may be empty where the count is not. */
-export function omittedFields(omitted: readonly OmittedFile[], unlisted: number) {
+export function omittedFields(
+  omitted: readonly OmittedFile[],
+  unlisted: number,
+): Pick<ExecuteResponse, "files_omitted" | "files_omitted_count"> {
   const count = omitted.length + unlisted;
   if (count === 0) return {};
   const files_omitted = omitted

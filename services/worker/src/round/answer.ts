@@ -10,10 +10,8 @@ import {
   type RoundResponse,
   type RunnerFile,
   ServiceError,
+  WIDEST_NAME_LIMITS,
 } from "@svc/contracts";
-
-/** The widest limits that names of outputs may be configured to have. */
-const NAMES = { maxLength: 512, maxDepth: 64 };
 
 /** Without what is said of the session. A pause is answered as it is, but for the session and the time in the queue. */
 export function publicAnswer(job: Job, response: RoundResponse, queueMs: number): Record<string, unknown> {
@@ -44,7 +42,7 @@ export function publicFiles(job: Job, files: readonly RunnerFile[]): OutputFile[
     .map((file): OutputFile => {
       const { size, content_type } = file;
       const isWhole = size !== undefined && content_type !== undefined;
-      if (!isId(file.id) || fileNameProblem(file.name, NAMES) !== undefined || !isWhole) {
+      if (!isId(file.id) || fileNameProblem(file.name, WIDEST_NAME_LIMITS) !== undefined || !isWhole) {
         throw new ServiceError("sandbox_execution_failed", undefined, {
           cause: "the runner states an output that cannot be",
         });

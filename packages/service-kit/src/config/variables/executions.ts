@@ -1,4 +1,5 @@
 /** Variables about executions that several components apply: nested time limits, sizes, tool calls. */
+import { WIDEST_NAME_LIMITS } from "@svc/contracts";
 import { OUTPUT_BYTES } from "../jail-bounds.ts";
 import { limitOverrides } from "../limit-overrides.ts";
 import {
@@ -14,8 +15,8 @@ import {
   withNote,
 } from "../types.ts";
 
-/** Names go through headers and paths, where a character may take twelve. */
-const NAME_CHARS = { min: 1, max: 512 };
+const NAME_CHARS = { min: 1, max: WIDEST_NAME_LIMITS.maxLength };
+const NAME_SEGMENTS = { min: 1, max: WIDEST_NAME_LIMITS.maxDepth };
 
 export const EXECUTIONS = {
   MAX_FILE_SIZE: size(25 * 2 ** 20, "Largest uploaded file.", { min: 1 }),
@@ -35,7 +36,7 @@ export const EXECUTIONS = {
   EGRESS_GATEWAY_MAX_FILE_BYTES: size(10_000_000, "Largest output file."),
   EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES: size(1_048_576, "Largest tool call."),
   EGRESS_GATEWAY_MAX_PATH_LENGTH: int(256, "Longest output name, in characters.", NAME_CHARS),
-  EGRESS_GATEWAY_MAX_NESTING_DEPTH: int(10, "Most segments of an output name.", { min: 1, max: 64 }),
+  EGRESS_GATEWAY_MAX_NESTING_DEPTH: int(10, "Most segments of an output name.", NAME_SEGMENTS),
   EGRESS_GRANT_TTL_SECONDS: seconds(
     900,
     "Longest life of a grant: the deadline of a worker for a run as long as JOB_TIMEOUT and 60 s, at least.",
@@ -57,7 +58,7 @@ export const EXECUTIONS = {
   ),
   SANDBOX_OUTPUT_MAX_SIZE: size(65_536, "Bytes kept of each output stream.", OUTPUT_BYTES),
   SANDBOX_MAX_PATH_LENGTH: int(256, "Longest file name, in characters.", NAME_CHARS),
-  SANDBOX_MAX_NESTING_DEPTH: int(10, "Most segments of a file name.", { min: 1, max: 64 }),
+  SANDBOX_MAX_NESTING_DEPTH: int(10, "Most segments of a file name.", NAME_SEGMENTS),
   SANDBOX_LIMIT_OVERRIDES: limitOverrides(
     'Limits per language, `*` for all, such as `{"java": {"run_memory_limit": 268435456}}`; also `run_timeout`, `run_cpu_time`, `compile_timeout`, `compile_memory_limit`, `max_process_count`, `max_open_files`, `max_file_size`, `output_max_size`.',
   ),
