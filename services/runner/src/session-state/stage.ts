@@ -29,13 +29,15 @@ export async function stageProgram(program: Program, deps: StateDeps): Promise<S
   const files = await stageAll(program, deps);
   const snapshot = program.session?.snapshot;
   if (program.session !== undefined) deps.jail.listEverything();
-  if (snapshot === undefined) return { ...files, restored: undefined };
   const { inputs, run, withCopies, jail, maxBytes } = deps;
+  if (snapshot === undefined) {
+    for (const [path, index] of files.directories) await jail.directory(index, path);
+    return { ...files, restored: undefined };
+  }
   try {
     const input = await inputs.open(run, snapshot, withCopies);
     try {
-      const nextIndex = files.staged.length;
-      const restored = await restore(input.bytes, jail, files.own, { nextIndex, maxBytes });
+      const restored = await restore(input.bytes, jail, files, maxBytes);
       return { ...files, staged: [...files.staged, ...restored.staged], restored };
     } finally {
       input.close();
