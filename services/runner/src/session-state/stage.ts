@@ -53,9 +53,17 @@ export async function stageProgram(program: Program, deps: StateDeps): Promise<S
  * The jail broke, or has no room for the state beside the request's files, or the state is larger than one may be by now: then the
  * worker has the run repeated without it.
  */
-export const isNoFaultOfState = (error: unknown): boolean =>
+const isNoFaultOfState = (error: unknown): boolean =>
   error instanceof LargeArchive ||
   (error instanceof JailError && ["gone", "setup", "inputs_do_not_fit"].includes(error.kind));
+
+/** The error of a jail that is not started: what it says of a restored file may come as late as the start. */
+export function asRestoreFailure(error: unknown, { session }: Program): unknown {
+  const isOfState = session?.snapshot !== undefined && error instanceof JailError && !isNoFaultOfState(error);
+  return isOfState
+    ? new RestoreFailed("the jail does not take the state of the session", { cause: error })
+    : error;
+}
 
 /** Storage cannot be reached: nothing is known of the state, and the worker has the run repeated, as for other inputs. */
 const isAway = (error: unknown): boolean =>

@@ -95,3 +95,17 @@ it.each(["bash", "c"])(
     expect((await run(language, `${LOOK}; ls -d new`)).stdout).toBe(`${SEEN}new\n`);
   },
 );
+
+it.each(["mkdir .build; echo mine > .build/x", "echo mine > .build"])(
+  "a workspace may have what compiled programs lie in: %s",
+  async (make) => {
+    const run = session();
+    await run("bash", make);
+    for (const language of ["c", "bash"]) {
+      const { stdout, files } = await run(language, "cat .build/x 2> /dev/null || cat .build");
+      expect([stdout, files]).toEqual(["mine\n", []]);
+    }
+    await run("c", "rm -r .build; mkdir .build; echo compiled > .build/y");
+    expect((await run("bash", "cat .build/y; ls -A")).stdout).toBe("compiled\n.build\nmain.sh\n");
+  },
+);

@@ -4,6 +4,7 @@ import {
   fileNameProblem,
   findPathConflict,
   ServiceError,
+  SNAPSHOT_NAME,
 } from "@svc/contracts";
 import { freeEntryName, programOf } from "@svc/runner/execution/program";
 import type { Runtime } from "@svc/runner/execution/runtimes";
@@ -292,6 +293,13 @@ describe("what a runtime leaves open", () => {
   ])("an input %s makes the build directory %s", (name, build) => {
     const files = [{ name: "main.py", content: "" }, ref(name)];
     expect(compiled({ files }).compile?.build).toBe(build);
+  });
+
+  it("lies in a session where no earlier run can have left anything", () => {
+    const persist_session = { file_id: "s".repeat(21), filename: SNAPSHOT_NAME, restore: false } as const;
+    const { argv, compile } = compiled({ persist_session });
+    expect(compile?.build).toBe(`.build-${"s".repeat(21)}`);
+    expect(argv[0]).toBe(`/mnt/data/${compile?.build}/program`);
   });
 
   it("is nothing for languages whose sources are run as they are", () => {
