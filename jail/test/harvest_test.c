@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define JUMP_US 60000000
+#define LARGE (1u << 20) /* more than one read */
 
 uint64_t __real_monotonic_us(void);
 uint64_t __wrap_monotonic_us(void);
@@ -26,17 +27,37 @@ uint64_t __wrap_monotonic_us(void)
 	return __real_monotonic_us() + ahead;
 }
 
-static void make_file(int directory, const char *name)
+static unsigned unchanged;
+
+/* Of the size: "x", and zeros. */
+static void make_file(int directory, const char *name, off_t size)
 {
 	int fd = openat(directory, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
-	CHECK(fd >= 0 && write(fd, "x", 1) == 1 && close(fd) == 0);
+	CHECK(fd >= 0 && write(fd, "x", 1) == 1 && ftruncate(fd, size) == 0 && close(fd) == 0);
+}
+
+static char *make_input(int directory, uint32_t index, const char *name, size_t size)
+{
+	static uint8_t bytes[LARGE] = "x";
+	struct input *input = inputs_add(&inputs, index, false, name, strlen(name), size);
+	struct hash hash;
+
+	make_file(directory, name, (off_t)size);
+	CHECK(input);
+	hash_begin(&hash, &inputs.key);
+	hash_add(&hash, bytes, size);
+	input->hash = hash_end(&hash);
+	return input->path;
 }
 
 /* Only the counts of the listing are looked at. */
 static void list(int workspace)
 {
 	harvest(workspace, &inputs, false, &listing);
+	unchanged = 0;
+	for (size_t i = 0; i < listing.count; i++)
+		unchanged += listing.entries[i].tag == 'f' && listing.entries[i].detail == FILE_UNCHANGED;
 	free(listing.entries);
 	free(listing.text);
 }
@@ -44,30 +65,33 @@ static void list(int workspace)
 void test_harvest(void)
 {
 	char place[] = "/tmp/svc-harvest-XXXXXX";
-	struct input *input;
+	char *large, *small;
 	int workspace;
 
 	CHECK(mkdtemp(place) != NULL);
 	workspace = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CHECK(workspace >= 0);
-	make_file(workspace, "input");
-	make_file(workspace, "made");
-	input = inputs_add(&inputs, 0, false, "input", 5, 1);
-	CHECK(input && inputs_sort(&inputs));
+	CHECK(workspace >= 0 && hash_key_make(&inputs.key) == 0);
+	make_file(workspace, "made", 1);
+	large = make_input(workspace, 0, "large", LARGE);
+	small = make_input(workspace, 1, "small", 1);
+	CHECK(inputs_sort(&inputs));
 
 	list(workspace);
-	CHECK(listing.count == 2 && listing.file_count == 2 && listing.unlisted == 0 && listing.flags == 0);
-	/* A comparison that takes all its time takes none of the walk's. */
+	CHECK(listing.count == 3 && listing.file_count == 3 && unchanged == 2);
+	CHECK(listing.unlisted == 0 && listing.flags == 0);
+	/* A comparison that takes all its time takes none of the walk's, and none of small inputs'. */
 	jumps = 2;
 	list(workspace);
-	CHECK(jumps == 0 && listing.file_count == 2 && listing.unlisted == 0 && listing.flags == 0);
+	CHECK(jumps == 0 && listing.file_count == 3 && unchanged == 1);
+	CHECK(listing.unlisted == 0 && listing.flags == LISTING_UNCOMPARED);
 	/* A walk that is late may have missed anything: that counts, whatever it found. */
 	jumps = 4;
 	list(workspace);
-	CHECK(jumps == 0 && listing.file_count == 1 && listing.unlisted == 1);
-	CHECK(listing.flags == (LISTING_TRUNCATED | LISTING_TIMED_OUT));
+	CHECK(jumps == 0 && listing.file_count == 2 && unchanged == 1 && listing.unlisted == 1);
+	CHECK(listing.flags == (LISTING_TRUNCATED | LISTING_TIMED_OUT | LISTING_UNCOMPARED));
 
-	CHECK(unlinkat(workspace, "input", 0) == 0 && unlinkat(workspace, "made", 0) == 0);
-	CHECK(close(workspace) == 0 && rmdir(place) == 0);
-	free(input->path);
+	CHECK(unlinkat(workspace, large, 0) == 0 && unlinkat(workspace, small, 0) == 0);
+	CHECK(unlinkat(workspace, "made", 0) == 0 && close(workspace) == 0 && rmdir(place) == 0);
+	free(large);
+	free(small);
 }

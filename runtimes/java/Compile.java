@@ -21,6 +21,7 @@ import java.util.TreeMap;
 import java.util.jar.Attributes;
 import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
+import java.util.stream.Stream;
 import java.util.zip.Deflater;
 import java.util.zip.ZipEntry;
 import javax.lang.model.element.Modifier;
@@ -46,7 +47,8 @@ final class Compile {
       var entry = new Entry(standard.getJavaFileObjects(args[0]).iterator().next());
       var mainClass = new MainClass();
       List<String> jars = jarsBeside();
-      var classPath = String.join(":", jars);
+      // Classes that lie in the workspace are found like jars, by the program too (write).
+      var classPath = String.join(":", Stream.concat(Stream.of("."), jars.stream()).toList());
       var options =
           List.of("-encoding", "UTF-8", "-sourcepath", ".", "-classpath", classPath, "-proc:none", "-nowarn");
       var out = new PrintWriter(System.err, true, StandardCharsets.UTF_8);

@@ -117,6 +117,24 @@ describe("what the program sees and leaves", () => {
     expect(answer).toMatchObject({ code: 0, stdout: "not a program", stderr: "" });
   });
 
+  test("Java finds classes of the workspace, and jars at its top", async () => {
+    const made = await api.exec({
+      lang: "bash",
+      code: `mkdir q classes
+echo 'package q; public class Plain { public static String text = "plain"; }' > q/Plain.java
+echo 'public class Lib { public static String text = "lib "; }' > Lib.java
+javac -d . q/Plain.java && javac -d classes Lib.java && jar --create --file lib.jar -C classes Lib.class
+rm -r classes Lib.java q/Plain.java`,
+    });
+    expect(made.files.map(({ name }) => name)).toEqual(["lib.jar", "q/Plain.class"]);
+    const answer = await api.exec({
+      lang: "java",
+      code: "class Main { public static void main(String[] a) { System.out.print(Lib.text + q.Plain.text); } }",
+      files: made.files.map(({ id, name }) => ({ id, name, storage_session_id: made.session_id })),
+    });
+    expect(answer).toMatchObject({ code: 0, stdout: "lib plain", stderr: "" });
+  });
+
   test("a compiler finds no secret, no network device and no process of others", async () => {
     const answer = await api.exec({
       lang: "rust",

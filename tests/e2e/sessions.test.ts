@@ -104,6 +104,18 @@ describe("what callers see of the files of a session", () => {
     expect((await kept("bash", "cat a d")).stdout).toBe("newfile");
   });
 
+  test("a directory of the session may be one of the request, and of the files that it names", async () => {
+    const { kept } = notebook();
+    const { files, session_id } = await kept("bash", "mkdir charts; echo 1 > a.csv");
+    expect(files.map(({ name }) => name)).toEqual(["a.csv", "charts/.dirkeep"]);
+    const refs = files.map(({ id, name }) => ({ id, name, storage_session_id: session_id }));
+    for (const named of [refs.slice(0, 1), refs, [{ name: "charts/.dirkeep", content: "" }]]) {
+      const answer = await kept("bash", "ls -d charts; cat a.csv", { files: named });
+      expect(answer.stdout).toBe("charts\n1\n");
+      expect(answer.files.every(({ inherited }) => inherited)).toBe(true);
+    }
+  });
+
   test("the names of the service are refused, and never come back", async () => {
     for (const name of ["session-workspace.tar", "x/.session_state.pkl", ".session_state.last/y"]) {
       const refused = await api.tryExec({ lang: "bash", code: "true", files: [{ name, content: "" }] });

@@ -21,6 +21,7 @@ struct walk {
 	const struct inputs *inputs;
 	struct listing *listing;
 	bool whole;
+	bool late;
 	uint64_t deadline;
 	unsigned countdown; /* entries until the clock is read again */
 	char path[PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
@@ -36,13 +37,12 @@ static void lose(struct walk *w)
 /* What a late walk does not reach counts as one entry: how many there are is not known. */
 static bool is_late(struct walk *w)
 {
-	bool late = (w->listing->flags & LISTING_TIMED_OUT) != 0;
-
-	if (late || w->countdown-- > 0)
-		return late;
+	if (w->late || w->countdown-- > 0)
+		return w->late;
 	w->countdown = 64;
 	if (monotonic_us() <= w->deadline)
 		return false;
+	w->late = true;
 	w->listing->flags |= LISTING_TIMED_OUT;
 	lose(w);
 	return true;
@@ -55,7 +55,10 @@ static int open_beneath(int directory, const char *path, uint64_t flags)
 	return sys_openat2(directory, path, flags | O_NOFOLLOW | O_CLOEXEC, BENEATH);
 }
 
-/* Unchanged means the same bytes; a file not read in time counts as changed. False when it cannot be read. */
+/*
+ * Unchanged means the same bytes; a file not read in time counts as changed, and the listing tells. What one read gets is compared
+ * at all events: the size of the workspace bounds it. False when it cannot be read.
+ */
 static bool compare_input(struct walk *w, int fd, const struct input *input, struct entry *entry)
 {
 	struct hash_value value;
@@ -68,8 +71,11 @@ static bool compare_input(struct walk *w, int fd, const struct input *input, str
 	hash_begin(&hash, &w->inputs->key);
 	while ((n = read(fd, buffer, sizeof(buffer))) > 0) {
 		hash_add(&hash, buffer, (size_t)n);
-		if (monotonic_us() > w->deadline)
+		if (entry->size > READ_SIZE && monotonic_us() > w->deadline) {
+			if (!input->read_only)
+				w->listing->flags |= LISTING_UNCOMPARED;
 			return true;
+		}
 	}
 	value = hash_end(&hash);
 	if (memcmp(&value, &input->hash, sizeof(value)) == 0)

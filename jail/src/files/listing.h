@@ -16,6 +16,7 @@
 #define NUMBERED_MAX 21000 /* files: those, and every input */
 #define LISTING_TRUNCATED 1u
 #define LISTING_TIMED_OUT 2u
+#define LISTING_UNCOMPARED 4u /* a writable input that may be unchanged is listed as changed */
 
 enum file_state { FILE_NEW, FILE_CHANGED, FILE_UNCHANGED };
 enum omission { OMITTED_TYPE = 1, OMITTED_NAME };

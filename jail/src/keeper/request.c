@@ -129,6 +129,7 @@ static struct refusal take_file(struct receiver *r, const struct frame *frame)
 	sink->input = inputs_add(&r->request->inputs, file.input, false, file.path, file.path_size, file.size);
 	if (!sink->input)
 		return input_refusal();
+	sink->input->read_only = file.read_only;
 	sink->fd = stage_file(&stage, &file);
 	if (sink->fd < 0)
 		return storage_refusal();

@@ -18,7 +18,7 @@
 
 struct input {
 	uint32_t index; /* the client's own number */
-	bool directory;
+	bool directory, read_only;
 	char *path;
 	uint64_t size;
 	struct hash_value hash;

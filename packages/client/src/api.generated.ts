@@ -131,7 +131,7 @@ export interface ExecResponse {
    */
   stdout: string;
   /**
-   * As `stdout`; then notes of the service, each a line that begins with `[sandbox]`.
+   * As `stdout`; then notes of the service, each a line that begins with `[sandbox]`. A program can write such lines, too: rely on `status`, `limits_reached` and `files_omitted`.
    */
   stderr: string;
   /**
@@ -547,7 +547,7 @@ export interface ProgrammaticCompleted {
    */
   stdout: string;
   /**
-   * As `stdout`; then notes of the service, each a line that begins with `[sandbox]`.
+   * As `stdout`; then notes of the service, each a line that begins with `[sandbox]`. A program can write such lines, too: rely on `status`, `limits_reached` and `files_omitted`.
    */
   stderr: string;
   /**
@@ -660,7 +660,7 @@ export interface ProgrammaticError {
    */
   stdout: string;
   /**
-   * As `stdout`; then notes of the service, each a line that begins with `[sandbox]`.
+   * As `stdout`; then notes of the service, each a line that begins with `[sandbox]`. A program can write such lines, too: rely on `status`, `limits_reached` and `files_omitted`.
    */
   stderr: string;
   /**

@@ -17,6 +17,7 @@ const MAX_ENTRIES = 21_000;
 const MAX_PATH = 4096 + 256;
 const STATES = ["new", "changed", "unchanged"] as const;
 const TIMED_OUT = 2;
+const UNCOMPARED = 4;
 const OMITTED_REASONS = { 1: "type", 2: "name" } as const;
 
 /** The kept bytes of an output stream: never more than the cap that the run was given. */
@@ -102,6 +103,7 @@ export async function listingOf(first: Frame, next: () => Promise<Frame>): Promi
     missing: [],
     omitted: [],
     timedOut: false,
+    uncompared: false,
     unlisted: 0,
   };
   let received = first;
@@ -111,7 +113,9 @@ export async function listingOf(first: Frame, next: () => Promise<Frame>): Promi
     received = await next();
   }
   const fields = new Fields(received.payload);
-  listing.timedOut = (fields.u32() & TIMED_OUT) !== 0;
+  const flags = fields.u32();
+  listing.timedOut = (flags & TIMED_OUT) !== 0;
+  listing.uncompared = (flags & UNCOMPARED) !== 0;
   listing.unlisted = fields.u64();
   fields.end();
   return listing;

@@ -72,6 +72,8 @@ export interface WorkspaceListing {
   omitted: { path: Buffer; reason: "type" | "name" }[];
   /** Not all could be looked at in time: more entries are missing than are counted. */
   timedOut: boolean;
+  /** Inputs could not be compared in time: some that are listed as changed may be what they were. */
+  uncompared: boolean;
   /** Entries that are there and not listed. */
   unlisted: number;
 }

@@ -105,9 +105,9 @@ ${lines.join("\n")}
 
 | language | how |
 | --- | --- |
-| all compiled ones | The compiler runs in a jail of its own, with the sources and inputs, \`SANDBOX_COMPILE_TIMEOUT\` and \`SANDBOX_COMPILE_MEMORY_LIMIT\`; its warnings are not shown. The program, 64 MiB at most, is put into the jail of the run as \`.build/\` in the workspace, which is never an output. Runs of other languages find the compilers too (\`make\`, \`gcc\`, \`javac\`, \`go build\`, \`rustc\` from Bash or Python), within the limits of that run. |
+| all compiled ones | The compiler runs in a jail of its own, with the sources and inputs, \`SANDBOX_COMPILE_TIMEOUT\` and \`SANDBOX_COMPILE_MEMORY_LIMIT\`; its warnings are not shown. The program, 64 MiB at most, is put into the jail of the run as \`.build/\` in the workspace (in a [session](sessions.md) as \`.build-<id>/\`, new in each run), which is never an output. Runs of other languages find the compilers too (\`make\`, \`gcc\`, \`javac\`, \`go build\`, \`rustc\` from Bash or Python), within the limits of that run. |
 | C, C++, Fortran | gnu17, gnu++20, \`-O2\`. Other sources among the inputs are compiled when the entry needs them; from those only what is missing is linked. |
-| Java | The public class may have any name; the first class with a \`main\` is started. Other classes and \`.jar\` files among the inputs are found. The heap may have 60 % of the memory limit. |
+| Java | The public class may have any name; the first class with a \`main\` is started. Other sources and classes among the inputs are found, in folders named like their packages, and \`.jar\` files at the top of the workspace: those in folders are not. The heap may have 60 % of the memory limit. |
 | Go | Files among the inputs that belong to \`package main\` and have no \`main\` come along; packages below need a \`go.mod\`. No cgo, no modules from elsewhere. \`GOMEMLIMIT\` is 85 % of the memory limit. |
 | Rust | Edition 2021, modules by \`mod\`; the standard library alone. |
 | D | Imported modules are compiled along. |

@@ -196,7 +196,8 @@ export type OutputFile = z.infer<typeof outputFileSchema>;
 export const endedFields = {
   stdout: z.string().meta({ description: "At most 65,536 bytes; more is cut.", example: "42\n" }),
   stderr: z.string().meta({
-    description: "As `stdout`; then notes of the service, each a line that begins with `[sandbox]`.",
+    description:
+      "As `stdout`; then notes of the service, each a line that begins with `[sandbox]`. A program can write such lines, too: rely on `status`, `limits_reached` and `files_omitted`.",
     example: "",
   }),
   files: z

@@ -42,16 +42,20 @@ describe("the listing", () => {
       missing: [6],
       omitted: [{ reason: "type", path: Buffer.from("link") }],
       timedOut: false,
+      uncompared: false,
       unlisted: 12,
     });
   });
 
-  it("tells one that was not made in time from one that is too long", async () => {
-    for (const [flags, timedOut] of [
-      [1, false],
-      [3, true],
+  it("tells one that was not made in time from one that is too long, and from one with inputs that were not compared", async () => {
+    for (const [flags, timedOut, uncompared] of [
+      [1, false, false],
+      [3, true, false],
+      [4, false, true],
     ] as const)
-      expect(await listing(received("z", u32(flags), u64(1)))).toMatchObject({ timedOut, unlisted: 1 });
+      expect(await listing(received("z", u32(flags), u64(1)))).toMatchObject({
+        ...{ timedOut, uncompared, unlisted: 1 },
+      });
   });
 
   it("takes directories with their modes and symlinks with their targets from a whole one", async () => {

@@ -7,12 +7,19 @@ import { buffer } from "node:stream/consumers";
 import { ServiceError } from "@svc/contracts";
 import { JailError, JailRun, type RunOutcome } from "@svc/jail-client";
 import { jailLimits, type RunLimits } from "../admission/limits.ts";
+import type { RunGateway } from "../gateway.ts";
 import { refOf } from "../inputs/inputs.ts";
 import { despiteSpoiledCopies } from "../inputs/source.ts";
 import type { CountedExecution } from "../metrics.ts";
 import { decodeListing } from "../outputs/listing.ts";
 import { NOT_LISTED_IN_TIME } from "../outputs/omitted.ts";
-import { despiteFailedRestore, restoreNotes, stageProgram } from "../session-state/stage.ts";
+import {
+  asRestoreFailure,
+  despiteFailedRestore,
+  restoreNotes,
+  type StateDeps,
+  stageProgram,
+} from "../session-state/stage.ts";
 import { captured, withNotes } from "./decode-output.ts";
 import { compileEndingOf, compileFailure, type Ending } from "./exit-status.ts";
 import { refuseUnexecutable } from "./finish.ts";
@@ -73,23 +80,26 @@ interface Compiling {
 
 async function runCompiler(
   program: Program,
-  { argv, env, build }: Compilation,
+  compilation: Compilation,
   { limits, to: { run }, counted }: Compiling,
-  { config, gateway, inputs, metrics }: ExecuteDeps,
+  deps: ExecuteDeps,
   withCopies: boolean,
 ): Promise<Compiled> {
+  const { config, metrics } = deps;
+  const { build } = compilation;
   counted.enter("setup");
   const jail = await metrics.watchSetup(() => JailRun.open(config.SANDBOX_JAIL_SOCKET, run.signal));
   try {
     counted.enter("stage_in");
-    jail.describe(argv, env, jailLimits(limits));
-    const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
-    const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
-    const staging = { gateway, inputs, withCopies, run, jail, concurrency, maxBytes, directories: false };
-    const { staged } = await stageProgram(program, staging);
-    await jail.directory(staged.length, build);
-    counted.enter("setup", "jail.compile");
-    await jail.start();
+    jail.describe(compilation.argv, compilation.env, jailLimits(limits));
+    try {
+      const { staged } = await stageProgram(program, stagingOf(jail, run, withCopies, deps));
+      await jail.directory(staged.length, build);
+      counted.enter("setup", "jail.compile");
+      await jail.start();
+    } catch (error) {
+      throw asRestoreFailure(error, program);
+    }
     const outcome = await jail.outcome();
     refuseUnexecutable(outcome);
     const ending = compileEndingOf(outcome.end, limits);
@@ -98,6 +108,18 @@ async function runCompiler(
   } finally {
     jail.close();
   }
+}
+
+/** The compiler sees no directories that storage alone knows of. */
+function stagingOf(
+  jail: JailRun,
+  run: RunGateway,
+  withCopies: boolean,
+  { config, gateway, inputs }: ExecuteDeps,
+): StateDeps {
+  const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
+  const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
+  return { gateway, inputs, withCopies, run, jail, concurrency, maxBytes, directories: false };
 }
 
 async function harvest(

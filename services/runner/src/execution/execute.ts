@@ -84,13 +84,16 @@ async function runLeased(
     },
     deps,
   );
+  // Compiled programs are in their jails: runs may be long, and there may be many.
+  const isCompiled = isMade(compiled.program);
+  compiled.program.made.splice(0);
   try {
     const outcome = await launched.jail.outcome();
     counted.enter("collect");
     const endedMs = performance.now();
     // The notice of the start can arrive late; the jail's own clock cannot.
     const runMs = Math.max(endedMs - launched.startedMs, outcome.end.wallUs / 1000);
-    refuseUnexecutable(outcome, isMade(compiled.program));
+    refuseUnexecutable(outcome, isCompiled);
     const ending = endingOf(outcome.end, limits);
     const setupMs = endedMs - beganMs - runMs;
     const one = { launched, outcome, ending, runMs, endedMs, setupMs, limits, to, counted, log };

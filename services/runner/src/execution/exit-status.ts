@@ -4,6 +4,7 @@
  */
 
 import { constants } from "node:os";
+import { getSystemErrorName } from "node:util";
 import type { ExecutionOutcome, RunStatus } from "@svc/contracts";
 import { byteSize, duration, grouped } from "@svc/contracts";
 import type { RunLimits } from "../admission/limits.ts";
@@ -23,6 +24,8 @@ export interface ObservedEnd {
   signal: number;
   stdoutTotal: number;
   stderrTotal: number;
+  /** Why nothing was executed; 0 or absent: something was. */
+  execErrno?: number;
 }
 
 /** The limits that notes name. */
@@ -90,6 +93,19 @@ function noteOf(status: keyof typeof MESSAGES, { cause, ...end }: ObservedEnd, l
   }
 }
 
+const { EACCES, ENOENT, ENOEXEC } = constants.errno;
+const NO_PROGRAM = new Map([
+  [EACCES, "what it left is no file that may be executed"],
+  [ENOENT, "there is no such file"],
+  [ENOEXEC, "what it left is in no format of programs"],
+]);
+
+/** Interpreters can always be executed, or the run is no result. */
+function unexecutableNote(errno: number): string {
+  const why = NO_PROGRAM.get(errno) ?? getSystemErrorName(-errno);
+  return `The compiler made no program that can be executed: ${why} (is the source a library?)`;
+}
+
 const KILLED = { code: 137, signal: "SIGKILL" } as const;
 
 export function endingOf(end: ObservedEnd, limits: NotedLimits): Ending {
@@ -112,6 +128,7 @@ export function endingOf(end: ObservedEnd, limits: NotedLimits): Ending {
   const crash = signal === null ? null : `Killed by signal ${signal}`;
   const notes = overflows.map((status) => noteOf(status, end, limits));
   if (crash !== null) notes.push(crash);
+  if (end.execErrno) notes.push(unexecutableNote(end.execErrno));
   const first = overflows[0];
   if (first !== undefined) {
     return {

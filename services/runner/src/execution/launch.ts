@@ -5,9 +5,8 @@ import type { RunGateway } from "../gateway.ts";
 import { despiteSpoiledCopies } from "../inputs/source.ts";
 import type { CountedExecution } from "../metrics.ts";
 import {
+  asRestoreFailure,
   despiteFailedRestore,
-  isNoFaultOfState,
-  RestoreFailed,
   type StagedProgram,
   stageProgram,
 } from "../session-state/stage.ts";
@@ -89,9 +88,6 @@ async function attempt(
     const isOfOldJail = error instanceof JailError && error.kind === "protocol" && !error.started;
     if (isLive && isOfOldJail && prepare === undefined)
       return attempt({ ...what, isLive: false }, deps, withCopies, beganMs);
-    // What the jail says of a restored file may come as late as the start.
-    if (program.session?.snapshot !== undefined && error instanceof JailError && !isNoFaultOfState(error))
-      throw new RestoreFailed("the jail does not take the state of the session", { cause: error });
-    throw error;
+    throw asRestoreFailure(error, program);
   }
 }

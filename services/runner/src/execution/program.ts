@@ -112,7 +112,7 @@ export function programOf(
     else contents.push({ path: paths[at] as string, bytes: decode(file, at) });
   }
   const build = freeEntryName(
-    BUILD_DIRECTORY,
+    buildDirectory(request),
     paths.map((name) => ({ name })),
   );
   const run = fillerFor(entry, build, memory.run);
@@ -195,8 +195,11 @@ function decode({ content, encoding }: ContentFile, at: number): Buffer {
 }
 
 export const WORKSPACE = "/mnt/data";
-/** A hidden directory: what lies in it is never an output. */
-const BUILD_DIRECTORY = ".build";
+/**
+ * A hidden directory: what lies in it is never an output. The workspace of a session may have any name, but none that was made for this run.
+ */
+const buildDirectory = ({ persist_session }: ExecuteRequest) =>
+  persist_session == null ? ".build" : `.build-${persist_session.file_id}`;
 
 type Filler = (text: string) => string;
 

@@ -32,13 +32,15 @@ export interface StagingDeps {
 /** What stands under which index, and which paths are taken by that. */
 export interface StagedFiles {
   staged: readonly StagedInput[];
+  /** Index by path: they are still to be made, once, with the mode that the state of a session may have for them. */
+  directories: ReadonlyMap<string, number>;
   own: OwnPaths;
 }
 
-/** Stages everything of the request. */
+/** Stages everything of the request but its directories. */
 export async function stageAll(program: Program, deps: StagingDeps): Promise<StagedFiles> {
   const staged: StagedInput[] = [];
-  const directories = program.directories.map(({ name }) => dirkeepDirectory(name));
+  const directories = new Map<string, number>();
   const nextIndex = () => staged.length;
   const sessions = sessionsOf(deps.directories === false ? [] : program.references);
   const batch = deps.inputs.batch(deps.run, program.references, [...sessions.keys()], deps.withCopies);
@@ -59,7 +61,7 @@ export async function stageAll(program: Program, deps: StagingDeps): Promise<Sta
     const path = dirkeepDirectory(file.name);
     // The workspace itself cannot be removed.
     staged.push({ index, readOnly: path === "", ref: refOf(file) });
-    if (path !== "") await deps.jail.directory(index, path);
+    if (path !== "") directories.set(path, index);
   }
   for await (const [file, input] of fetchAhead(program.references, batch, deps)) {
     const index = nextIndex();
@@ -71,24 +73,14 @@ export async function stageAll(program: Program, deps: StagingDeps): Promise<Sta
       input.close();
     }
   }
-  const present = new Set(program.directories.map(({ name }) => dirkeepDirectory(name)));
   for (const directory of [...program.plainDirectories, ...(await extraDirectories)]) {
-    if (present.has(directory)) continue;
-    present.add(directory);
-    const index = nextIndex();
-    staged.push({ index, readOnly: false });
-    directories.push(directory);
-    await deps.jail.directory(index, directory);
+    if (directories.has(directory)) continue;
+    directories.set(directory, nextIndex());
+    staged.push({ index: nextIndex(), readOnly: false });
   }
   const files = [...program.contents, ...program.made].map(({ path }) => path);
   const paths = [...files, ...program.references.map(({ name }) => name)];
-  return {
-    staged,
-    own: new OwnPaths(
-      paths,
-      directories.filter((path) => path !== ""),
-    ),
-  };
+  return { staged, directories, own: new OwnPaths(paths, [...directories.keys()]) };
 }
 
 export function refOf(file: Reference) {

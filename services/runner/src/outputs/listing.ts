@@ -14,7 +14,7 @@ export function decodeListing(listing: WorkspaceListing): Listing {
     });
   const files = named(listing.files);
   const emptyDirectories = named(listing.emptyDirectories.map((path) => ({ path }))).map(({ path }) => path);
-  const { kept, missing, timedOut, unlisted } = listing;
+  const { kept, missing, timedOut, uncompared, unlisted } = listing;
   const directories = listing.directories
     .filter(({ path }) => isUtf8(path))
     .map(({ path, mode }) => ({ path: path.toString("utf8"), mode }));
@@ -22,7 +22,18 @@ export function decodeListing(listing: WorkspaceListing): Listing {
     path,
     target: target.toString("utf8"),
   }));
-  return { files, emptyDirectories, directories, symlinks, kept, missing, omitted, timedOut, unlisted };
+  return {
+    files,
+    emptyDirectories,
+    directories,
+    symlinks,
+    kept,
+    missing,
+    omitted,
+    timedOut,
+    uncompared,
+    unlisted,
+  };
 }
 
 /** The listing without what lies in one directory. */

@@ -47,17 +47,22 @@ function reasonText({ reason, size, quota }: OmittedFile, limits: NotedLimits): 
 
 export const NOT_LISTED_IN_TIME = "the workspace could not be listed in time";
 
-/** Note lines for omitted files. Files that are no regular files are not worth a line. */
+const NOT_COMPARED_IN_TIME =
+  "Input files could not be compared in time: some that are returned as changed may be unchanged";
+
+/** Note lines for omitted files, and for inputs that may be among the outputs. Files that are no regular files are not worth a line. */
 export function omittedNotes(
   omitted: readonly OmittedFile[],
-  { unlisted, timedOut }: Pick<Listing, "unlisted" | "timedOut">,
+  { unlisted, timedOut, uncompared }: Pick<Listing, "unlisted" | "timedOut" | "uncompared">,
   limits: NotedLimits,
 ): string[] {
   const worth = omitted.filter(({ reason }) => reason !== "type");
   const notes = worth
     .slice(0, MAX_NOTES)
     .map((file) => `Output file omitted: ${shown(file.name)} (${reasonText(file, limits)})`);
-  if (timedOut) return [...notes, `Output files omitted: ${NOT_LISTED_IN_TIME}`];
   const more = worth.length + unlisted - notes.length;
-  return more > 0 ? [...notes, `and ${more} more`] : notes;
+  if (timedOut) notes.push(`Output files omitted: ${NOT_LISTED_IN_TIME}`);
+  else if (more > 0) notes.push(`and ${more} more`);
+  if (uncompared) notes.push(NOT_COMPARED_IN_TIME);
+  return notes;
 }

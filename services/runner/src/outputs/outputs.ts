@@ -51,6 +51,8 @@ export interface Listing {
   omitted: { path: string; reason: "type" | "name" }[];
   /** The jail could not look at all of it in time. */
   timedOut: boolean;
+  /** Some inputs that are listed as changed may be what they were. */
+  uncompared: boolean;
   /** Entries that are not listed: at least so many, where it timed out. */
   unlisted: number;
 }

@@ -5,7 +5,7 @@
 import type { JailRun } from "@svc/jail-client";
 import type { Member } from "@svc/session-archive";
 import { decompress, readArchive } from "@svc/session-archive";
-import type { OwnPaths } from "../inputs/own-paths.ts";
+import type { StagedFiles } from "../inputs/inputs.ts";
 import type { StagedInput } from "../outputs/outputs.ts";
 
 export interface Restored {
@@ -17,25 +17,25 @@ export interface Restored {
 }
 
 /**
- * Stages a snapshot. `nextIndex`: the number of the first input that it adds. Throws DamagedArchive, what the source throws, or
- * a JailError; the jail is then of no use.
+ * Stages a snapshot and the directories of the request: a directory may be of both, and jaild takes each path once. Throws
+ * DamagedArchive, what the source throws, or a JailError; the jail is then of no use.
  */
 export async function restore(
   source: AsyncIterable<Buffer>,
   jail: Pick<JailRun, "file" | "directory" | "symlink">,
-  own: OwnPaths,
-  { nextIndex, maxBytes }: { nextIndex: number; maxBytes: number },
+  files: StagedFiles,
+  maxBytes: number,
 ): Promise<Restored> {
   const members = new Map<string, Member>();
   const staged: StagedInput[] = [];
   const add = () => {
-    const index = nextIndex + staged.length;
+    const index = files.staged.length + staged.length;
     staged.push({ index, readOnly: false, restored: true });
     return index;
   };
   let isReplaced = false;
   for await (const { body, ...member } of readArchive(decompress(source, maxBytes))) {
-    if (own.excludes(member)) {
+    if (files.own.excludes(member)) {
       isReplaced = true;
       for await (const _ of body);
       continue;
@@ -46,9 +46,11 @@ export async function restore(
     const { path, size, mode } = member;
     await jail.file({ index: add(), path, size, mode, readOnly: false }, body);
   }
+  for (const [path, index] of files.directories) if (!members.has(path)) await jail.directory(index, path);
   // Modes last: a directory may be one that its owner cannot write to.
   for (const member of members.values()) {
-    if (member.type === "directory") await jail.directory(add(), member.path, member.mode);
+    if (member.type !== "directory") continue;
+    await jail.directory(files.directories.get(member.path) ?? add(), member.path, member.mode);
   }
   return { members, isReplaced, staged };
 }

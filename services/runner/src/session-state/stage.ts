@@ -29,13 +29,15 @@ export async function stageProgram(program: Program, deps: StateDeps): Promise<S
   const files = await stageAll(program, deps);
   const snapshot = program.session?.snapshot;
   if (program.session !== undefined) deps.jail.listEverything();
-  if (snapshot === undefined) return { ...files, restored: undefined };
   const { inputs, run, withCopies, jail, maxBytes } = deps;
+  if (snapshot === undefined) {
+    for (const [path, index] of files.directories) await jail.directory(index, path);
+    return { ...files, restored: undefined };
+  }
   try {
     const input = await inputs.open(run, snapshot, withCopies);
     try {
-      const nextIndex = files.staged.length;
-      const restored = await restore(input.bytes, jail, files.own, { nextIndex, maxBytes });
+      const restored = await restore(input.bytes, jail, files, maxBytes);
       return { ...files, staged: [...files.staged, ...restored.staged], restored };
     } finally {
       input.close();
@@ -51,9 +53,17 @@ export async function stageProgram(program: Program, deps: StateDeps): Promise<S
  * The jail broke, or has no room for the state beside the request's files, or the state is larger than one may be by now: then the
  * worker has the run repeated without it.
  */
-export const isNoFaultOfState = (error: unknown): boolean =>
+const isNoFaultOfState = (error: unknown): boolean =>
   error instanceof LargeArchive ||
   (error instanceof JailError && ["gone", "setup", "inputs_do_not_fit"].includes(error.kind));
+
+/** The error of a jail that is not started: what it says of a restored file may come as late as the start. */
+export function asRestoreFailure(error: unknown, { session }: Program): unknown {
+  const isOfState = session?.snapshot !== undefined && error instanceof JailError && !isNoFaultOfState(error);
+  return isOfState
+    ? new RestoreFailed("the jail does not take the state of the session", { cause: error })
+    : error;
+}
 
 /** Storage cannot be reached: nothing is known of the state, and the worker has the run repeated, as for other inputs. */
 const isAway = (error: unknown): boolean =>

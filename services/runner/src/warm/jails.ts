@@ -12,7 +12,7 @@ import type { Runtimes } from "../execution/runtimes.ts";
 import { type Kind, kindFor, kindsOf } from "./kinds.ts";
 import { WarmPool } from "./pool.ts";
 
-/** As long as a zygote lives: what waits is at most one generation behind. */
+/** As long as a zygote lives: a program starts as a copy of one that is at most twice as old. */
 const MAX_AGE_MS = 600_000;
 /** Without a jail after this time, one that waits gives way. */
 const GIVE_WAY_MS = 100;

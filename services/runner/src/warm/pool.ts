@@ -1,14 +1,17 @@
 /**
  * Jails of one kind that wait for one job each, with a process that has started already. They are made one after another, outside
- * the path of requests. Those that have waited too long are replaced, so that none outlives its zygote for long. Failures are
- * retried with growing pauses. The pool grows within its bound when requests empty it, and shrinks to `least` after a quiet
- * minute.
+ * the path of requests. Those that have waited for nearly as long as they may are replaced, one after the other, so that the rest
+ * waits on; one that is older is given to nobody. Failures are retried with growing pauses. The pool grows within its bound when
+ * requests empty it, and shrinks to `least` after a quiet minute.
  */
 import { JailRun } from "@svc/jail-client";
 
 const FIRST_RETRY_MS = 200;
 const LAST_RETRY_MS = 10_000;
 const QUIET_MS = 60_000;
+/** Of the age that one may have: from then on it is replaced, as soon as that is looked at, which is so often. */
+const OLD = 0.9;
+const LOOK = 0.1;
 
 export interface WarmPoolOptions {
   socket: string;
@@ -56,12 +59,13 @@ export class WarmPool {
 
   /** Begins to fill, and keeps full what is taken from. */
   start(): void {
-    this.#ageing = setInterval(() => this.#dropOld(), Math.max(this.#options.maxAgeMs / 10, 100)).unref();
+    this.#ageing = setInterval(() => this.#fill(), this.#options.maxAgeMs * LOOK).unref();
     this.#fill();
   }
 
   /** The one that has waited longest; it is the caller's from here on. */
   take(): JailRun | undefined {
+    while (this.#isOlder(this.#options.maxAgeMs)) this.#drop();
     const jail = this.#jails.shift();
     if (this.#jails.length === 0 && this.#options.mayGrow()) this.#wanted++;
     this.#quiet ??= setTimeout(() => this.#shrink(), this.#options.quietMs ?? QUIET_MS).unref();
@@ -78,10 +82,10 @@ export class WarmPool {
 
   /** Gives one jail up, for a request that finds none. */
   giveWay(): boolean {
-    const jail = this.#jails.shift();
-    jail?.run.close();
-    if (jail !== undefined) this.#fillLater();
-    return jail !== undefined;
+    if (this.#jails.length === 0) return false;
+    this.#drop();
+    this.#fillLater();
+    return true;
   }
 
   close(): void {
@@ -109,14 +113,15 @@ export class WarmPool {
       });
   }
 
-  /** False when there is no zygote now. */
+  /** Fills, and replaces those that are old; false when there is no zygote now. */
   async #makeAll(): Promise<boolean> {
-    while (this.#jails.length < this.#wanted) {
+    for (;;) {
+      if (this.#jails.length >= this.#wanted && this.#isOlder(this.#options.maxAgeMs * OLD)) this.#drop();
+      if (this.#jails.length >= this.#wanted) return true;
       const run = await openWarm(this.#options, this.#closing.signal);
       if (run === undefined) return false;
       this.#add(run);
     }
-    return true;
   }
 
   #add(run: JailRun): void {
@@ -143,12 +148,14 @@ export class WarmPool {
     return true;
   }
 
-  #dropOld(): void {
+  /** Whether the one that has waited longest has waited for so long. */
+  #isOlder(ms: number): boolean {
     const oldest = this.#jails[0];
-    if (oldest === undefined || performance.now() - oldest.since < this.#options.maxAgeMs) return;
-    this.#jails.shift();
-    oldest.run.close();
-    this.#fill();
+    return oldest !== undefined && performance.now() - oldest.since >= ms;
+  }
+
+  #drop(): void {
+    this.#jails.shift()?.run.close();
   }
 }
 

@@ -61,13 +61,14 @@ describe("what cannot be executed", () => {
   });
 
   it.each([
-    ["makes no program", "c", 127],
-    ["makes one in no format of programs", "cpp", 126],
-    ["makes a directory of its name", "d", 126],
-  ])("is the program's own fault where its compiler %s", async (_what, language, code) => {
+    ["makes no program", "c", 127, "there is no such file"],
+    ["makes one in no format of programs", "cpp", 126, "what it left is in no format of programs"],
+    ["makes a directory of its name", "d", 126, "what it left is no file that may be executed"],
+  ])("is the program's own fault where its compiler %s, and says so", async (_what, language, code, why) => {
     const answer = await execute(language);
     expect(answer.status, answer.bytes.toString()).toBe(200);
-    expect(answer.json()).toMatchObject({ code, stdout: "", status: null });
+    const stderr = `[sandbox] The compiler made no program that can be executed: ${why} (is the source a library?)\n`;
+    expect(answer.json()).toMatchObject({ code, stdout: "", stderr, status: null });
   });
 
   it("is the request's fault where a variable is too long for a compiler", async () => {

@@ -79,12 +79,28 @@ describe("jails that wait warm", () => {
     expect(await run("print(1)")).toMatchObject({ out: "1\n" });
   });
 
-  it("are replaced when they have waited too long", async () => {
-    start({ size: 1, maxAgeMs: 300 });
-    await full(1);
-    const first = jaild.keepers.find((pid) => descendants(pid).length === 2);
-    await until(() => first !== undefined && !isAlive(first), "the old one is gone");
-    await full(1);
+  it("are all replaced when they have waited too long, one after the other, and are given to nobody then", async () => {
+    start({ size: 3, maxAgeMs: 2000 });
+    await full(3);
+    const first = jaild.keepers.filter((pid) => descendants(pid).length === 2);
+    let least = first.length;
+    await until(() => {
+      least = Math.min(least, pool.waiting);
+      return first.every((pid) => !isAlive(pid));
+    }, "the old ones are gone");
+    expect(first).toHaveLength(3);
+    expect(least).toBeGreaterThanOrEqual(2);
+    await full(3);
+    // No new ones can be made.
+    for (const pid of jaild.zygotes) process.kill(pid, "SIGSTOP");
+    try {
+      await until(() => pool.waiting === 2, "one is being replaced", 20_000);
+      const began = performance.now();
+      await until(() => performance.now() - began > 2000, "the others are too old", 20_000);
+      expect([pool.take(), pool.waiting]).toEqual([undefined, 0]);
+    } finally {
+      for (const pid of jaild.zygotes) process.kill(pid, "SIGCONT");
+    }
   });
 
   it("become more when requests find none left, as far as they may, and the least again when nothing comes", async () => {

@@ -75,6 +75,7 @@ describe("a program's names", () => {
     missing: [],
     omitted: [],
     timedOut: false,
+    uncompared: false,
     unlisted: 0,
   });
 

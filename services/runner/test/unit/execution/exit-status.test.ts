@@ -1,3 +1,4 @@
+import { constants } from "node:os";
 import {
   compileEndingOf,
   type Ending,
@@ -50,7 +51,22 @@ const killed = (status: "TO" | "ML" | "OL" | "EL", message: string, notes: strin
   notes,
 });
 
+const NO_PROGRAM = "The compiler made no program that can be executed";
+
 const TABLE: [string, ObservedEnd, Partial<Ending>][] = [
+  ...(
+    [
+      [constants.errno.ENOENT, "there is no such file"],
+      [constants.errno.ETXTBSY, "ETXTBSY"],
+    ] as const
+  ).map(([execErrno, why]): [string, ObservedEnd, Partial<Ending>] => [
+    `a compiler that left no program: ${why}`,
+    ended({ exitCode: 127, execErrno }),
+    {
+      ...{ status: null, code: 127, signal: null, message: null, outcome: "program_error" },
+      notes: [`${NO_PROGRAM}: ${why} (is the source a library?)`],
+    },
+  ]),
   [
     "exit 0",
     exited(0),

@@ -309,6 +309,13 @@ describe("what a runtime leaves open", () => {
     expect(compiled({ files }).compile?.build).toBe(build);
   });
 
+  it("lies in a session where no earlier run can have left anything", () => {
+    const persist_session = { file_id: "s".repeat(21), filename: SNAPSHOT_NAME, restore: false } as const;
+    const { argv, compile } = compiled({ persist_session });
+    expect(compile?.build).toBe(`.build-${"s".repeat(21)}`);
+    expect(argv[0]).toBe(`/mnt/data/${compile?.build}/program`);
+  });
+
   it("is nothing for languages whose sources are run as they are", () => {
     expect(program().compile).toBeUndefined();
   });

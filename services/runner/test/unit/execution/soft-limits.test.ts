@@ -26,6 +26,7 @@ const listing = (state: "new" | "changed" | "unchanged", size: number): Workspac
   missing: [],
   omitted: [],
   timedOut: false,
+  uncompared: false,
   unlisted: 0,
 });
 const reached = (end: Partial<RunEnd>, files = listing("new", 0)) =>

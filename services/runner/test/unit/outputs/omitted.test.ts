@@ -11,8 +11,8 @@ const files = { kind: "files", asked: 200_000 } as const;
 const bytesQuota = { ...files, resource: "bytes", used: 900_000, limit: 2 ** 20 } as const;
 const objectsQuota = { ...files, resource: "objects", used: 1000, limit: 1000 } as const;
 const COUNT = "count: at most 50 files are returned, an archive counts as one";
-const notesOf = (omitted: OmittedFile[], unlisted = 0, timedOut = false) =>
-  omittedNotes(omitted, { unlisted, timedOut }, LIMITS);
+const notesOf = (omitted: OmittedFile[], unlisted = 0, timedOut = false, uncompared = false) =>
+  omittedNotes(omitted, { unlisted, timedOut, uncompared }, LIMITS);
 
 describe("omittedNotes", () => {
   it.each<[Omit<OmittedFile, "name">, string]>([
@@ -47,6 +47,14 @@ describe("omittedNotes", () => {
     expect(notesOf([], 1, true)).toEqual([late]);
     expect(notesOf(many(7), 1, true)).toHaveLength(6);
     expect(notesOf(many(7), 1, true).at(-1)).toBe(late);
+  });
+
+  it("says that inputs may be among what is returned as changed where they could not be compared in time", () => {
+    const late =
+      "Input files could not be compared in time: some that are returned as changed may be unchanged";
+    expect(notesOf([], 0, false, true)).toEqual([late]);
+    expect(notesOf(many(7), 0, false, true).slice(-2)).toEqual(["and 2 more", late]);
+    expect(notesOf([], 1, true, true)).toHaveLength(2);
   });
 
   it("says nothing of what is not a regular file", () => {

@@ -24,6 +24,7 @@ const NOTHING: Listing = {
   missing: [],
   omitted: [],
   timedOut: false,
+  uncompared: false,
   unlisted: 0,
 };
 const ENTRY: StagedInput = { index: 0, readOnly: false };

@@ -11,7 +11,15 @@ function planOf(listing: Partial<Listing>) {
   const nothing = { files: [], emptyDirectories: [], directories: [], symlinks: [], kept: [] };
   const workspace = { staged: [], restored: undefined, entry: "main.py", build: undefined };
   return planSnapshot({
-    listing: { ...nothing, missing: [], omitted: [], timedOut: false, unlisted: 0, ...listing },
+    listing: {
+      ...nothing,
+      missing: [],
+      omitted: [],
+      timedOut: false,
+      uncompared: false,
+      unlisted: 0,
+      ...listing,
+    },
     ...workspace,
   });
 }
