@@ -5,7 +5,6 @@ import { MONITORING } from "./prometheus.ts";
 
 /** By alert. */
 export const NO_DATA: Readonly<Record<string, string>> = {
-  SvcRunsFail: "no run has failed by a fault of the service",
   SvcDiskNearlyFull: "metrics of the node exporter, which this system does not bring",
 };
 

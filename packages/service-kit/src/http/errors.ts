@@ -9,8 +9,8 @@ import { noteFailure } from "./request-log.ts";
 
 const REQUEST_TIMEOUT = 408;
 const UNAVAILABLE = 503;
-/** What a component answers while it starts or stops: no fault, so no line at error level. */
-const OF_LIFE_CYCLE: ReadonlySet<ErrorCode> = new Set(["starting_up", "shutting_down"]);
+/** What a component answers while it starts or stops, or has no room: no fault, so no line at error level. */
+const NO_FAULT: ReadonlySet<ErrorCode> = new Set(["starting_up", "shutting_down", "runner_busy"]);
 /** Of a 503 whose thrower knows nothing better. */
 export const RETRY_AFTER = { "retry-after": "2" } as const;
 
@@ -73,7 +73,7 @@ export function noteError(request: FastifyRequest, error: ServiceError): void {
     status: error.status,
     err: causeText(error.cause),
   };
-  if (error.status >= 500 && !OF_LIFE_CYCLE.has(error.code)) request.log.error(line, error.message);
+  if (error.status >= 500 && !NO_FAULT.has(error.code)) request.log.error(line, error.message);
   else request.log.debug(line, error.message);
 }
 

@@ -230,7 +230,7 @@ export const METRICS = {
   svc_sandbox_executions_total: {
     type: "counter",
     components: RUNNER,
-    help: "Executions by language and outcome.",
+    help: "Executions by language and outcome. One that was refused before it began, as while all slots are busy, is none; each installed language has all outcomes from the start, at 0.",
     labels: EXECUTIONS,
   },
   svc_sandbox_execution_duration_seconds: {
