@@ -18,6 +18,7 @@ import type { Config } from "./config/variables.ts";
 import type { Lifecycle } from "./http/server.ts";
 import { type TlsIdentity, tlsIdentity } from "./http/tls.ts";
 import { createLog, type Log, logWarnings } from "./log.ts";
+import { framesOf, loggedError } from "./logged-error.ts";
 import { createRegistry } from "./metrics/registry.ts";
 import { compileWhatRequestsCall } from "./tiering.ts";
 import { startTracing, type Tracing } from "./tracing/tracing.ts";
@@ -126,7 +127,8 @@ async function startPart(part: Part, started: Started): Promise<void> {
     started.running = await part.start(started.context);
   } catch (error) {
     if (error instanceof ConfigError) refuseConfiguration([part], error);
-    log.fatal({ err: error }, "start failed");
+    // There is no caller yet, and its paths and names are what an operator has to know.
+    log.fatal({ err: loggedError(error, ({ message }) => message) }, "start failed");
     process.exit(1);
   }
   if (lifecycle.state === "starting") lifecycle.state = "running";
@@ -177,9 +179,8 @@ async function stopPart({ context, running }: Started, limitMs: number): Promise
 /** Where an error was thrown. Its message may quote what a caller or a program has sent. */
 function withoutMessage(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error };
-  const frames = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
   const { code } = error as NodeJS.ErrnoException;
-  return { type: error.name, code, stack: frames.join("\n") };
+  return { type: error.name, code, stack: framesOf(error) };
 }
 
 function refusingBadConfiguration<T>(parts: readonly Part[], load: () => T): T {

@@ -10,6 +10,7 @@ import {
   errorBodySchema,
   exceededJsonBound,
   INTERNAL_TOKEN_HEADER,
+  isErrorCode,
   type JsonBounds,
   quotaExceeded,
   quotaSchema,
@@ -247,8 +248,8 @@ export async function innerError(response: InnerResponse): Promise<ServiceError>
 
 /** The same of a body that was read. */
 export function innerErrorOf(status: number, body: unknown): ServiceError {
-  const { error, message, details: given, quota } = Object(body) as Record<string, unknown>;
-  const cause = `inner answer ${status}: ${String(message ?? "")}`;
+  const { error, details: given, quota } = Object(body) as Record<string, unknown>;
+  const cause = `inner answer ${status}${isErrorCode(error) ? `: ${error}` : ""}`;
   const exceeded = error === "quota_exceeded" ? quotaSchema.safeParse(quota).data : undefined;
   if (exceeded !== undefined) return quotaExceeded(exceeded, cause);
   const details = detailsSchema.safeParse(given);

@@ -12,7 +12,14 @@ import {
   ServiceError,
   type UploadedFile,
 } from "@svc/contracts";
-import { BodyReader, type Config, type FastifyRequest, type Log, mapLimited } from "@svc/service-kit";
+import {
+  BodyReader,
+  type Config,
+  errorText,
+  type FastifyRequest,
+  type Log,
+  mapLimited,
+} from "@svc/service-kit";
 import type { CallContext, FileStorage } from "./file-storage.ts";
 import { FormFields } from "./form-fields.ts";
 import { invalidMultipart } from "./multipart/invalid.ts";
@@ -119,7 +126,7 @@ async function discard(
     );
   } catch (error) {
     log.warn(
-      { request_id: context.requestId, err: String(error) },
+      { request_id: context.requestId, err: errorText(error) },
       "removing files of a failed upload failed; the sweep removes them",
     );
   }

@@ -18,6 +18,7 @@ import {
 import {
   AnswerTooLarge,
   type Config,
+  errorText,
   InnerClient,
   type Log,
   type TlsIdentity,
@@ -152,7 +153,7 @@ export class ToolExchanges {
       .then((response) => response.body.dump())
       .catch((error: Error) => {
         const { method, path, requestId: request_id } = request;
-        this.#log.warn({ err: error.message, method, path, request_id }, "closing a tool exchange failed");
+        this.#log.warn({ err: errorText(error), method, path, request_id }, "closing a tool exchange failed");
       });
   }
 

@@ -9,7 +9,7 @@ import {
   registeredGrantSchema,
   type TraceContext,
 } from "@svc/contracts";
-import type { Config, InnerClient, InnerRequest, Log } from "@svc/service-kit";
+import { type Config, errorText, type InnerClient, type InnerRequest, type Log } from "@svc/service-kit";
 import type { SessionRun } from "@svc/session-store";
 import { claimsOf, sharedClaimsOf } from "./claims.ts";
 import { type Ended, RevocationBatch } from "./revocation-batch.ts";
@@ -111,7 +111,7 @@ export class GrantClient {
       await response.body.dump();
       if (response.statusCode >= 300) throw new Error(`the gateway answered ${response.statusCode}`);
     } catch (error) {
-      this.#log.warn({ err: (error as Error).message, request_id: requestId }, "revoking grants failed");
+      this.#log.warn({ err: errorText(error), request_id: requestId }, "revoking grants failed");
     }
   }
 
