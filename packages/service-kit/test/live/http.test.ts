@@ -202,7 +202,7 @@ describe("calls between components", () => {
       message: "An input file is missing or damaged.",
       details: [{ path: "files[0]", problem: "is gone" }],
     });
-    expect((failed as Error).cause).toContain("10.0.0.7");
+    expect((failed as Error).cause).toBe("inner answer 502: input_unavailable");
   });
 
   it.each([

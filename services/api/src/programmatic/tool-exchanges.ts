@@ -149,8 +149,7 @@ export class ToolExchanges {
 
   #inBackground(client: InnerClient, request: InnerRequest): void {
     client
-      .send(request)
-      .then((response) => response.body.dump())
+      .whole(request, ({ body }) => body.dump())
       .catch((error: Error) => {
         const { method, path, requestId: request_id } = request;
         this.#log.warn({ err: errorText(error), method, path, request_id }, "closing a tool exchange failed");

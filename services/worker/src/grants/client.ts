@@ -100,16 +100,18 @@ export class GrantClient {
   async #end(ended: readonly Ended[]): Promise<void> {
     const [requestId] = ended.map((each) => each.requestId);
     try {
-      const response = await this.#gateway.send({
-        method: "POST",
+      const call = {
+        method: "POST" as const,
         path: "/internal/egress-grants/ends",
         requestId,
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ ends: endsOf(ended) }),
         timeoutMs: this.#config.EGRESS_GATEWAY_REVOKE_TIMEOUT_MS,
+      };
+      await this.#gateway.whole(call, async ({ statusCode, body }) => {
+        await body.dump();
+        if (statusCode >= 300) throw new Error(`the gateway answered ${statusCode}`);
       });
-      await response.body.dump();
-      if (response.statusCode >= 300) throw new Error(`the gateway answered ${response.statusCode}`);
     } catch (error) {
       this.#log.warn({ err: errorText(error), request_id: requestId }, "revoking grants failed");
     }
