@@ -30,7 +30,7 @@ const LANGUAGE = { language: "name of the runner, such as `python`" } as const;
 const QUEUES = ["python-queue", "other-queue"] as const;
 const TRANSFERS = { outcome: ["success", "refused", "failed", "aborted"] } as const;
 const HTTP = {
-  method: "method",
+  method: "method; `unknown` of what is no HTTP",
   route: "pattern of the route, or `unmatched`",
   status: "of the answer; 499: the client left",
 } as const;
