@@ -4,6 +4,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { type Logger, pino } from "pino";
+import { placeOf } from "./config/calls.ts";
+import type { Component } from "./config/types.ts";
 import type { Config } from "./config/variables.ts";
 import { framesOf, loggedError } from "./logged-error.ts";
 
@@ -13,10 +15,10 @@ const SANDBOX_LEVELS = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "err
 /** Kept for the next attempt when writing fails; further lines are dropped. */
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
-export function createLog(component: string, config: Config, descriptor = 1): Log {
+export function createLog(component: Component, config: Config, descriptor = 1): Log {
   const options = {
     name: config.SERVICE_NAME || component,
-    level: component === "runner" ? SANDBOX_LEVELS[config.SANDBOX_LOG_LEVEL] : config.LOG_LEVEL,
+    level: placeOf(component) === "runner" ? SANDBOX_LEVELS[config.SANDBOX_LOG_LEVEL] : config.LOG_LEVEL,
     base: {
       name: config.SERVICE_NAME || component,
       instance: config.INSTANCE_ID || randomUUID().slice(0, 8),

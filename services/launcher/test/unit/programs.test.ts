@@ -22,7 +22,7 @@ const config = loadConfig("launcher", {
   SANDBOX_FORWARD_TARGET: "gateway.internal:3190",
   SANDBOX_ADVERTISED_URL: "http://launcher.internal:2000",
 });
-const log = createLog("launcher", { ...config, LOG_LEVEL: "fatal" });
+const log = createLog("launcher", { ...config, SANDBOX_LOG_LEVEL: "ERROR" });
 
 const paused: PausedResponse = {
   paused: true,
