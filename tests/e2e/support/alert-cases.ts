@@ -8,6 +8,8 @@ export interface AlertCase {
   at: string;
   labels: Readonly<Record<string, string>>;
   summary: string;
+  /** What fires where there are no series at all. */
+  absent?: readonly { labels: Readonly<Record<string, string>>; summary: string }[];
 }
 
 const of = (values: Readonly<Record<string, string>>): InputSeries[] =>
@@ -72,14 +74,20 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     }),
     at: "3m",
     labels: { severity: "critical", worker_type: "python" },
+      'svc_worker_running{worker_type="other",instance="a"}': "1x10",
     summary: "no worker serves the queue of python",
   },
   SvcCanaryStale: {
     fires: of({ svc_canary_last_success_timestamp_seconds: "0x10" }),
+      'svc_worker_running{worker_type="other",instance="a"}': "1x10",
     // Of two workers one goes on.
     quiet: of({
       'svc_canary_last_success_timestamp_seconds{instance="a"}': "0x10",
       'svc_canary_last_success_timestamp_seconds{instance="b"}': "0+60x10",
+    absent: ["python", "other"].map((worker_type) => ({
+      labels: { severity: "critical", worker_type },
+      summary: `no worker serves the queue of ${worker_type}`,
+    })),
     }),
     at: "5m",
     labels: { severity: "critical" },
@@ -91,6 +99,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     at: "15m",
     labels: { severity: "critical" },
     summary: "6% of the API's answers to callers are errors of the service",
+    absent: [{ labels: { severity: "critical" }, summary: "no program has gone the whole way for 5m 0s" }],
   },
   SvcQueueWait: {
     fires: waits(50, 100),

@@ -24,7 +24,7 @@ export function expressionsOfAlerts(): Expression[] {
     expression: lines
       .trim()
       .replaceAll(/\s+/g, " ")
-      .replace(/ (==|<|>) ([\d.]+)$/, " $1 bool $2"),
+      .replaceAll(/ (==|<|>) ([\d.]+)(?= or |$)/g, " $1 bool $2"),
   }));
 }
 
