@@ -15,6 +15,7 @@ import {
 } from "./config/load.ts";
 import type { Component } from "./config/types.ts";
 import type { Config } from "./config/variables.ts";
+import { watchCertificateEnd } from "./http/certificate-end.ts";
 import type { Lifecycle } from "./http/server.ts";
 import { type TlsIdentity, tlsIdentity } from "./http/tls.ts";
 import { createLog, type Log, logWarnings } from "./log.ts";
@@ -120,9 +121,11 @@ function isOtherTopology(names: readonly Component[], { SVC_TOPOLOGY }: Config):
 }
 
 async function startPart(part: Part, started: Started): Promise<void> {
-  const { config, log, lifecycle } = started.context;
+  const { config, log, registry, lifecycle } = started.context;
   try {
-    started.context.tls = tlsIdentity(part.name, config, log);
+    const tls = tlsIdentity(part.name, config, log);
+    if (tls !== undefined) watchCertificateEnd(tls, registry, log);
+    started.context.tls = tls;
     started.context.tracing = await startTracing(part.name, config, log);
     started.running = await part.start(started.context);
   } catch (error) {

@@ -49,6 +49,13 @@ const space = (available: number) =>
     'node_filesystem_size_bytes{instance="host",mountpoint="/run",fstype="tmpfs"}': "100x30",
   });
 
+/** Valid from the beginning on, for so many minutes. */
+const certificate = (minutes: number) =>
+  of({
+    'svc_tls_certificate_begin_timestamp_seconds{component="worker",instance="host:3115"}': "0x90",
+    'svc_tls_certificate_expiry_timestamp_seconds{component="worker",instance="host:3115"}': `${minutes * 60}x90`,
+  });
+
 const RUNNER = 'instance="host:2000"';
 
 export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
@@ -67,31 +74,32 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     fires: of({
       'svc_worker_running{worker_type="python",instance="a"}': "0x10",
       'svc_worker_running{worker_type="python",instance="b"}': "0x10",
+      'svc_worker_running{worker_type="other",instance="a"}': "1x10",
     }),
     quiet: of({
       'svc_worker_running{worker_type="python",instance="a"}': "0x10",
       'svc_worker_running{worker_type="python",instance="b"}': "1x10",
+      'svc_worker_running{worker_type="other",instance="a"}': "1x10",
     }),
     at: "3m",
     labels: { severity: "critical", worker_type: "python" },
-      'svc_worker_running{worker_type="other",instance="a"}': "1x10",
     summary: "no worker serves the queue of python",
-  },
-  SvcCanaryStale: {
-    fires: of({ svc_canary_last_success_timestamp_seconds: "0x10" }),
-      'svc_worker_running{worker_type="other",instance="a"}': "1x10",
-    // Of two workers one goes on.
-    quiet: of({
-      'svc_canary_last_success_timestamp_seconds{instance="a"}': "0x10",
-      'svc_canary_last_success_timestamp_seconds{instance="b"}': "0+60x10",
     absent: ["python", "other"].map((worker_type) => ({
       labels: { severity: "critical", worker_type },
       summary: `no worker serves the queue of ${worker_type}`,
     })),
+  },
+  SvcCanaryStale: {
+    fires: of({ svc_canary_last_success_timestamp_seconds: "0x10" }),
+    // Of two workers one goes on.
+    quiet: of({
+      'svc_canary_last_success_timestamp_seconds{instance="a"}': "0x10",
+      'svc_canary_last_success_timestamp_seconds{instance="b"}': "0+60x10",
     }),
     at: "5m",
     labels: { severity: "critical" },
     summary: "no program has gone the whole way for 5m 0s",
+    absent: [{ labels: { severity: "critical" }, summary: "no program has gone the whole way for 5m 0s" }],
   },
   SvcApiErrors: {
     fires: answers(6, 100, 200),
@@ -99,7 +107,6 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     at: "15m",
     labels: { severity: "critical" },
     summary: "6% of the API's answers to callers are errors of the service",
-    absent: [{ labels: { severity: "critical" }, summary: "no program has gone the whole way for 5m 0s" }],
   },
   SvcQueueWait: {
     fires: waits(50, 100),
@@ -166,6 +173,13 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     at: "20m",
     labels: { severity: "warning" },
     summary: "gateways overtake each other's changes of grants, 2 times a second",
+  },
+  SvcCertificateExpires: {
+    fires: certificate(60),
+    quiet: certificate(80),
+    at: "54m",
+    labels: { severity: "critical", component: "worker", instance: "host:3115" },
+    summary: "the certificate of worker at host:3115 has 10% of its life left",
   },
   SvcDiskNearlyFull: {
     fires: space(8),

@@ -5,6 +5,7 @@ import { MONITORING } from "./prometheus.ts";
 
 /** By alert. */
 export const NO_DATA: Readonly<Record<string, string>> = {
+  SvcCertificateExpires: "certificates, which components of one machine do not have",
   SvcDiskNearlyFull: "metrics of the node exporter, which this system does not bring",
 };
 

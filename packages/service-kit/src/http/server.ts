@@ -27,7 +27,7 @@ import {
 } from "./request-log.ts";
 import { type Route, routeTable } from "./route-table.ts";
 import { acceptFromSameProcess } from "./same-process.ts";
-import { isCaller, type TlsIdentity } from "./tls.ts";
+import { shownBy, type TlsIdentity } from "./tls.ts";
 import type { HttpServer } from "./types.ts";
 
 /** Life of the component as its routes see it. */
@@ -169,12 +169,21 @@ function serverOptions({ maxHeaderBytes = DEFAULT_HEADER_BYTES, tls }: HttpServe
 function serveCallersAlone(
   app: HttpServer,
   tls: TlsIdentity,
-  { alwaysOn, callers = [] }: Pick<HttpServerOptions, "alwaysOn" | "callers">,
+  { alwaysOn, callers = [], log }: Pick<HttpServerOptions, "alwaysOn" | "callers" | "log">,
 ): void {
+  const told = new WeakSet<Socket>();
   tls.follow((material) => (app.server as unknown as HttpsServer).setSecureContext(material));
   app.addHook("onRequest", (request, _reply, done) => {
     if (alwaysOn.includes(request.routeOptions.url ?? "")) return done();
-    done(isCaller(request.raw.socket as TLSSocket, callers) ? undefined : new ServiceError("unauthorized"));
+    const socket = request.raw.socket as TLSSocket;
+    const shown = shownBy(socket, callers);
+    if (shown.isServed) return done();
+    if (shown.reason !== undefined && !told.has(socket)) {
+      told.add(socket);
+      const { reason } = shown;
+      log.warn({ request_id: request.id, address: socket.remoteAddress, reason }, "certificate refused");
+    }
+    done(new ServiceError("unauthorized"));
   });
 }
 
@@ -250,10 +259,6 @@ function observeRequests(
   });
 }
 
-/** Demands that an error code from another component is one of the table before it is passed on. */
-export function knownErrorCode(code: unknown): ErrorCode {
-  return isErrorCode(code) ? code : "internal_error";
-}
 function observed(request: FastifyRequest, reply: FastifyReply, left: boolean): ObservedRequest {
   return {
     method: request.method,
@@ -265,3 +270,7 @@ function observed(request: FastifyRequest, reply: FastifyReply, left: boolean): 
   };
 }
 
+/** Demands that an error code from another component is one of the table before it is passed on. */
+export function knownErrorCode(code: unknown): ErrorCode {
+  return isErrorCode(code) ? code : "internal_error";
+}
