@@ -14,24 +14,38 @@ test("the dashboard shows the share of errors that its alert judges", () => {
   expect(`${shown?.expression} > bool 0.05`).toBe(judged?.expression);
 });
 
-describe.each(Object.entries(ALERT_CASES))("%s", (alertname, { fires, quiet, at, labels, summary }) => {
-  const judged = (input_series: readonly InputSeries[], alerts: readonly object[]) =>
-    differences({
-      input_series,
-      alert_rule_test: [
-        {
-          eval_time: at,
-          alertname,
-          exp_alerts: alerts.map((exp_labels) => ({ exp_labels, exp_annotations: { summary } })),
-        },
-      ],
+describe.each(Object.entries(ALERT_CASES))(
+  "%s",
+  (alertname, { fires, quiet, at, labels, summary, absent = [] }) => {
+    const judged = (
+      input_series: readonly InputSeries[],
+      alerts: readonly { labels: object; summary: string }[],
+    ) =>
+      differences({
+        input_series,
+        alert_rule_test: [
+          {
+            eval_time: at,
+            alertname,
+            exp_alerts: alerts.map((alert) => ({
+              exp_labels: alert.labels,
+              exp_annotations: { summary: alert.summary },
+            })),
+          },
+        ],
+      });
+
+    test("fires", async () => {
+      expect(await judged(fires, [{ labels, summary }])).toBe("");
     });
 
-  test("fires", async () => {
-    expect(await judged(fires, [labels])).toBe("");
-  });
+    test("stays quiet", async () => {
+      expect(await judged(quiet, [])).toBe("");
+    });
 
-  test("stays quiet", async () => {
-    expect(await judged(quiet, [])).toBe("");
-  });
-});
+    const nothing: readonly InputSeries[] = [{ series: "something_else", values: "1x30" }];
+    test(`${absent.length === 0 ? "stays quiet" : "fires"} where there are no series`, async () => {
+      expect(await judged(nothing, absent)).toBe("");
+    });
+  },
+);

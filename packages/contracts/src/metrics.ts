@@ -7,14 +7,17 @@ export const STAGE_BUCKETS = [
 ] as const;
 
 /** Outcomes of `svc_sandbox_executions_total`. */
-export type ExecutionOutcome =
-  | "success"
-  | "program_error"
-  | "timeout"
-  | "memory_limit"
-  | "output_limit"
-  | "compile_error"
-  | "cancelled"
-  | "bad_request"
-  | "manifest_error"
-  | "execution_error";
+export const EXECUTION_OUTCOMES = [
+  "success",
+  "program_error",
+  "timeout",
+  "memory_limit",
+  "output_limit",
+  "compile_error",
+  "cancelled",
+  "bad_request",
+  "manifest_error",
+  "execution_error",
+] as const;
+
+export type ExecutionOutcome = (typeof EXECUTION_OUTCOMES)[number];

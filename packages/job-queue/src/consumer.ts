@@ -6,7 +6,7 @@
  */
 import { hostname } from "node:os";
 import { type ErrorCode, type Job, type JobResult, type QueueKind, shownMs } from "@svc/contracts";
-import type { CancellableRun, Cancellations, Log, Redis } from "@svc/service-kit";
+import { type CancellableRun, type Cancellations, errorText, type Log, type Redis } from "@svc/service-kit";
 import { type Job as BullJob, WaitingError, Worker } from "bullmq";
 import { queueConnection } from "./connection.ts";
 import { KeptJobs } from "./kept-jobs.ts";
@@ -74,7 +74,7 @@ export class JobConsumer {
       maxStalledCount: 1,
       name: `${hostname()}-${process.pid}`,
     });
-    this.#worker.on("error", (error) => log.warn({ err: error.message, queue }, "queue error"));
+    this.#worker.on("error", (error) => log.warn({ err: errorText(error), queue }, "queue error"));
     this.#worker.on("stalled", (job) => log.warn({ job, queue }, "a stalled job was returned to the queue"));
   }
 

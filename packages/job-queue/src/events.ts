@@ -6,7 +6,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { OUTPUT_STREAMS, type PlacedEvent, placedEventSchema, type RunEvent } from "@svc/contracts";
-import { Condition, type Log, type Redis } from "@svc/service-kit";
+import { Condition, errorText, type Log, type Redis } from "@svc/service-kit";
 
 /** How long the events of a job are kept after the last one; a run may say nothing for as long as a run may last. */
 const EVENTS_LIFE_MS = 900_000;
@@ -66,10 +66,7 @@ export class EventLog {
         await this.#write(events);
       } catch (error) {
         if (!isWarned)
-          this.#log.warn(
-            { err: (error as Error).message, key: this.#key },
-            "writing the events of a run failed",
-          );
+          this.#log.warn({ err: errorText(error), key: this.#key }, "writing the events of a run failed");
         isWarned = true;
         if (this.#ended.signal.aborted) return;
         this.#waiting.unshift(...events);

@@ -8,6 +8,7 @@ import { deadlinesFor, findLanguage, type Job, type JobResult, newId, ServiceErr
 import {
   Condition,
   type Config,
+  errorText,
   type Log,
   type Redis,
   refusesWrites,
@@ -179,7 +180,7 @@ export class JobProducer {
       this.#log.warn({ job: id }, "the store takes no writes");
       return { state: "gone" };
     } catch (error) {
-      this.#log.warn({ err: (error as Error).message, job: id }, "looking up a job failed");
+      this.#log.warn({ err: errorText(error), job: id }, "looking up a job failed");
       return undefined;
     }
   }
@@ -221,7 +222,7 @@ export class JobProducer {
         queue.withdraw(id),
       ]);
     } catch (error) {
-      this.#log.warn({ err: (error as Error).message, job: id }, "cancelling a job failed");
+      this.#log.warn({ err: errorText(error), job: id }, "cancelling a job failed");
     }
   }
 
@@ -230,7 +231,7 @@ export class JobProducer {
     try {
       await queue.forgetResult(id);
     } catch (error) {
-      this.#log.debug({ err: (error as Error).message, job: id }, "removing a result failed");
+      this.#log.debug({ err: errorText(error), job: id }, "removing a result failed");
     }
   }
 

@@ -3,7 +3,7 @@
  * may be megabytes: only its worker reads that.
  */
 import type { Job, JobResult, QueueKind } from "@svc/contracts";
-import type { Log, Redis } from "@svc/service-kit";
+import { errorText, type Log, type Redis } from "@svc/service-kit";
 import { Queue } from "bullmq";
 import { queueConnection } from "./connection.ts";
 import {
@@ -69,7 +69,7 @@ export class JobQueue {
       ...NO_EVENTS,
     });
     return queue.on("error", (error) =>
-      this.#log.debug({ err: error.message, queue: this.name }, "queue error"),
+      this.#log.debug({ err: errorText(error), queue: this.name }, "queue error"),
     );
   }
 

@@ -2,7 +2,7 @@
  * Renews the locks of the jobs that run in this process, by timers: BullMQ does so by the time of day, and renews none for as long as a
  * clock was set back. A run whose lock was lost is aborted: another worker may have its job.
  */
-import type { CancellableRun, Log } from "@svc/service-kit";
+import { type CancellableRun, errorText, type Log } from "@svc/service-kit";
 
 /** A worker that does not renew the lock of a job for so long counts as dead. */
 export const LOCK_MS = 5000;
@@ -64,7 +64,7 @@ export class RunLocks {
       run.abort(new LockLostError("the lock of the job was lost"));
       this.#log.warn({ job: id, queue: this.#queue }, "lock renewal failed; the job was aborted");
     } catch (error) {
-      this.#log.warn({ err: (error as Error).message, queue: this.#queue }, "queue error");
+      this.#log.warn({ err: errorText(error), queue: this.#queue }, "queue error");
     }
     return false;
   }

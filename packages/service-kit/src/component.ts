@@ -15,9 +15,11 @@ import {
 } from "./config/load.ts";
 import type { Component } from "./config/types.ts";
 import type { Config } from "./config/variables.ts";
+import { watchCertificateEnd } from "./http/certificate-end.ts";
 import type { Lifecycle } from "./http/server.ts";
 import { type TlsIdentity, tlsIdentity } from "./http/tls.ts";
 import { createLog, type Log, logWarnings } from "./log.ts";
+import { framesOf, loggedError } from "./logged-error.ts";
 import { createRegistry } from "./metrics/registry.ts";
 import { compileWhatRequestsCall } from "./tiering.ts";
 import { startTracing, type Tracing } from "./tracing/tracing.ts";
@@ -119,14 +121,17 @@ function isOtherTopology(names: readonly Component[], { SVC_TOPOLOGY }: Config):
 }
 
 async function startPart(part: Part, started: Started): Promise<void> {
-  const { config, log, lifecycle } = started.context;
+  const { config, log, registry, lifecycle } = started.context;
   try {
-    started.context.tls = tlsIdentity(part.name, config, log);
+    const tls = tlsIdentity(part.name, config, log);
+    if (tls !== undefined) watchCertificateEnd(tls, registry, log);
+    started.context.tls = tls;
     started.context.tracing = await startTracing(part.name, config, log);
     started.running = await part.start(started.context);
   } catch (error) {
     if (error instanceof ConfigError) refuseConfiguration([part], error);
-    log.fatal({ err: error }, "start failed");
+    // There is no caller yet, and its paths and names are what an operator has to know.
+    log.fatal({ err: loggedError(error, ({ message }) => message) }, "start failed");
     process.exit(1);
   }
   if (lifecycle.state === "starting") lifecycle.state = "running";
@@ -177,9 +182,8 @@ async function stopPart({ context, running }: Started, limitMs: number): Promise
 /** Where an error was thrown. Its message may quote what a caller or a program has sent. */
 function withoutMessage(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error };
-  const frames = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
   const { code } = error as NodeJS.ErrnoException;
-  return { type: error.name, code, stack: frames.join("\n") };
+  return { type: error.name, code, stack: framesOf(error) };
 }
 
 function refusingBadConfiguration<T>(parts: readonly Part[], load: () => T): T {

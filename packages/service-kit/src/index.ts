@@ -33,6 +33,7 @@ export * from "./http/tls.ts";
 export type * from "./http/types.ts";
 export * from "./listen.ts";
 export * from "./log.ts";
+export { errorText } from "./logged-error.ts";
 export * from "./map-limited.ts";
 export * from "./metrics/http.ts";
 export * from "./metrics/made.ts";

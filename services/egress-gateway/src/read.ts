@@ -8,6 +8,7 @@ import type { ObjectHandle } from "@svc/capabilities";
 import { CHECKED_HEADER, ServiceError } from "@svc/contracts";
 import {
   clientGone,
+  errorText,
   type FastifyReply,
   type FastifyRequest,
   type InnerClient,
@@ -55,7 +56,7 @@ export async function readObject(
     if (value !== undefined) reply.raw.setHeader(name, value);
   }
   await pipeline(upstream.body, reply.raw).catch((error: Error) => {
-    const line = { request_id: request.id, err: error.message };
+    const line = { request_id: request.id, err: errorText(error) };
     if (isDeparture(error)) request.log.info(line, "the reader left");
     else request.log.warn(line, "read aborted");
     reply.raw.destroy();

@@ -15,6 +15,7 @@ import {
 import {
   answerBytes,
   type Config,
+  errorText,
   type FastifyRequest,
   type InnerClient,
   type InnerResponse,
@@ -71,7 +72,7 @@ export async function writeObject(
   const failed = () =>
     admission.refund(grant, write).catch((failure: Error) => {
       request.log.error(
-        { request_id: request.id, err: failure.message },
+        { request_id: request.id, err: errorText(failure) },
         "refunding a failed upload failed; it stays charged",
       );
     });

@@ -8,7 +8,7 @@
  */
 import { DELETED_RECORD, type ObjectRecord, objectRecordKey } from "@svc/contracts";
 import type { ObjectAddress } from "@svc/object-store";
-import { type Log, type Redis, storeCall } from "@svc/service-kit";
+import { errorText, type Log, type Redis, storeCall } from "@svc/service-kit";
 
 const LONGEST_WAIT_MS = 250;
 
@@ -33,7 +33,7 @@ export class RecordCache {
       pipeline.expire(key, this.#ttlSeconds);
     }
     const written = pipeline.exec().catch((error: Error) => {
-      this.#log.warn({ err: error.message }, "caching an object record failed");
+      this.#log.warn({ err: errorText(error) }, "caching an object record failed");
     });
     await shortly(written);
   }

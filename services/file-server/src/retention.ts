@@ -5,7 +5,7 @@
  * records of objects that are gone. Nor is anything removed on the word of one clock: this machine's and Redis's must agree.
  */
 import { type ObjectAddress, type ObjectStore, StoreError } from "@svc/object-store";
-import { type Config, clockReason, type Log } from "@svc/service-kit";
+import { type Config, clockReason, errorText, type Log } from "@svc/service-kit";
 import { differentLives, lifeOf, PENDING_LIFE_MS } from "./lives.ts";
 import { passedOver } from "./passed-over.ts";
 import type { RecordCache } from "./record-cache.ts";
@@ -102,7 +102,7 @@ export function startRetention(
       .then(
         () => pause,
         (error: Error) => {
-          log.warn({ err: error.message }, "sweeping object storage failed");
+          log.warn({ err: errorText(error) }, "sweeping object storage failed");
           return Math.min(pause, RETRY_PAUSE_MS);
         },
       )

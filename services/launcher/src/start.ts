@@ -83,8 +83,8 @@ async function createDeps(context: Context, { folder }: HeldImage) {
     Math.floor(memoryOfMicrovms(totalMemory(), config.LAUNCHER_RAM_MIB) / MIB),
   );
   log.info(capacity, "microVMs that fit into the memory");
-  const runMetrics = runnerMetrics(registry);
   const runtimes = await Runtimes.load(config);
+  const runMetrics = runnerMetrics(registry, runtimes.languages);
   const factory = await createFactory(context, folder, runtimes.languages);
   const slots = new Slots({
     total: capacity.slots,

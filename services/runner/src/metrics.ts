@@ -1,5 +1,5 @@
 /** Metrics of executions on the runner. */
-import type { ExecutionOutcome } from "@svc/contracts";
+import { EXECUTION_OUTCOMES, type ExecutionOutcome } from "@svc/contracts";
 import {
   counter,
   gauge,
@@ -16,6 +16,10 @@ const SETUP_WATCHDOG_MS = 5000;
 
 /** Why a paused program was killed: it waited too long, was one too many, took scarce memory, or can get no answer. */
 export type EvictionCause = "timeout" | "max_paused" | "max_paused_per_principal" | "memory" | "unanswerable";
+
+/** What an unauthentic request says of its language is not believed. */
+export const UNKNOWN_LANGUAGE = "unknown";
+export const MANIFEST_ERROR = "manifest_error";
 
 /** Of one zygote. */
 export interface WarmCount {
@@ -39,7 +43,7 @@ export interface CountedExecution {
   paused: () => void;
   /** It waits for a slot again, in a further request. */
   resumed: (span: Span | undefined) => void;
-  /** It is over without an end of its own: the program is run again from the top, or nobody wants it any more. */
+  /** It is over without an end of its own: it was refused before it began, is run again from the top, or nobody wants it any more. */
   abandoned: () => void;
   ended: (outcome: ExecutionOutcome) => void;
 }
@@ -64,9 +68,10 @@ export interface RunnerMetrics {
   watchSetup: <T>(setup: () => Promise<T>) => Promise<T>;
 }
 
-export function runnerMetrics(registry: Registry): RunnerMetrics {
+/** `languages`: those that are installed, by their runner names. */
+export function runnerMetrics(registry: Registry, languages: readonly string[]): RunnerMetrics {
   return {
-    ...executionMetrics(registry),
+    ...executionMetrics(registry, languages),
     ...heldMetrics(registry),
     ...startMetrics(registry),
     ...inputCopyMetrics(registry),
@@ -74,8 +79,16 @@ export function runnerMetrics(registry: Registry): RunnerMetrics {
   };
 }
 
-function executionMetrics(registry: Registry): Pick<RunnerMetrics, "began" | "running" | "evicted"> {
+function executionMetrics(
+  registry: Registry,
+  languages: readonly string[],
+): Pick<RunnerMetrics, "began" | "running" | "evicted"> {
   const total = counter(registry, "svc_sandbox_executions_total");
+  // An increase from nothing to 1 would not be seen.
+  for (const language of languages)
+    for (const outcome of EXECUTION_OUTCOMES)
+      if (outcome !== MANIFEST_ERROR) total.inc({ language, outcome }, 0);
+  total.inc({ language: UNKNOWN_LANGUAGE, outcome: MANIFEST_ERROR }, 0);
   const duration = histogram(registry, "svc_sandbox_execution_duration_seconds");
   const evictions = counter(registry, "svc_ptc_live_evictions_total");
   const stages = stageMetrics(registry);

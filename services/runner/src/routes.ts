@@ -43,7 +43,7 @@ import type { Runtimes } from "./execution/runtimes.ts";
 import type { Call } from "./execution/types.ts";
 import type { GatewayClient } from "./gateway.ts";
 import { gatewayChecks } from "./gateway-checks.ts";
-import type { RunnerMetrics } from "./metrics.ts";
+import { MANIFEST_ERROR, type RunnerMetrics, UNKNOWN_LANGUAGE } from "./metrics.ts";
 import { outputLimits } from "./outputs/limits.ts";
 import { withRunLine } from "./run-line.ts";
 
@@ -139,8 +139,7 @@ function executionRoutes(
     try {
       return admit({ headers, body, requestId: id });
     } catch (error) {
-      // What an unauthentic request says of its language is not believed.
-      if (isManifestError(error)) runMetrics.began("unknown").ended("manifest_error");
+      if (isManifestError(error)) runMetrics.began(UNKNOWN_LANGUAGE).ended(MANIFEST_ERROR);
       throw error;
     }
   };

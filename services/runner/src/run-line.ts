@@ -1,5 +1,6 @@
 /** One log line for each run or round on a runner, and what a caller that left means for its outcome. */
 import {
+  type ErrorCode,
   type ExecutionOutcome,
   factsOfAnswer,
   outcomeOfError,
@@ -9,6 +10,7 @@ import {
 } from "@svc/contracts";
 import { runAttributes, toServiceError, traceIdOf } from "@svc/service-kit";
 import type { Call } from "./execution/types.ts";
+import type { CountedExecution } from "./metrics.ts";
 
 const MAX_LANGUAGE_CHARS = 64;
 
@@ -49,4 +51,13 @@ export function isCancelled({ aborted, reason }: AbortSignal): boolean {
 /** How an execution counts that ended with an error. `caller`: the signal of its call. */
 export function outcomeOfFault(error: unknown, caller: AbortSignal): ExecutionOutcome {
   return isCancelled(caller) ? "cancelled" : outcomeOfError(toServiceError(error));
+}
+
+/** The execution was refused before it began, or nobody wants it any more. */
+const WITHOUT_END: ReadonlySet<ErrorCode> = new Set(["runner_busy", "shutting_down", "execution_not_found"]);
+
+/** Counts the end of an execution that has no answer. `caller`: the signal of its call. */
+export function countFault(counted: CountedExecution, error: unknown, caller: AbortSignal): void {
+  if (error instanceof ServiceError && WITHOUT_END.has(error.code)) counted.abandoned();
+  else counted.ended(outcomeOfFault(error, caller));
 }

@@ -86,7 +86,7 @@ async function createDeps({
   const runtimes = await Runtimes.load(config);
   const target = `${tls ? "https" : "http"}://${config.SANDBOX_FORWARD_TARGET}`;
   const gateway = new GatewayClient(target, tls);
-  const metrics = runnerMetrics(registry);
+  const metrics = runnerMetrics(registry, runtimes.languages);
   const mostCalls = config.PTC_MAX_CALLS * (config.SANDBOX_MAX_CONCURRENT_JOBS + config.SANDBOX_MAX_PAUSED);
   const overrides = config.SANDBOX_LIMIT_OVERRIDES;
   return {

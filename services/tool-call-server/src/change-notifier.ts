@@ -3,7 +3,7 @@
  * serves all. A lost message costs one sweep: every second the revisions of the exchanges with waiting requests are compared.
  */
 import { ServiceError } from "@svc/contracts";
-import { Condition, type Log, type Redis } from "@svc/service-kit";
+import { Condition, errorText, type Log, type Redis } from "@svc/service-kit";
 
 const CHANNEL = "svc:tool:changes";
 const SWEEP_MS = 1000;
@@ -113,7 +113,7 @@ export class ChangeNotifier {
         if (seen !== revision || revision === null) this.#notify(closedTopic(execution));
       }
     } catch (error) {
-      this.#log.debug({ err: (error as Error).message }, "reading the revisions of exchanges failed");
+      this.#log.debug({ err: errorText(error) }, "reading the revisions of exchanges failed");
     }
   }
 }

@@ -8,6 +8,8 @@ export interface AlertCase {
   at: string;
   labels: Readonly<Record<string, string>>;
   summary: string;
+  /** What fires where there are no series at all. */
+  absent?: readonly { labels: Readonly<Record<string, string>>; summary: string }[];
 }
 
 const of = (values: Readonly<Record<string, string>>): InputSeries[] =>
@@ -47,6 +49,13 @@ const space = (available: number) =>
     'node_filesystem_size_bytes{instance="host",mountpoint="/run",fstype="tmpfs"}': "100x30",
   });
 
+/** Valid from the beginning on, for so many minutes. */
+const certificate = (minutes: number) =>
+  of({
+    'svc_tls_certificate_begin_timestamp_seconds{component="worker",instance="host:3115"}': "0x90",
+    'svc_tls_certificate_expiry_timestamp_seconds{component="worker",instance="host:3115"}': `${minutes * 60}x90`,
+  });
+
 const RUNNER = 'instance="host:2000"';
 
 export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
@@ -65,14 +74,20 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     fires: of({
       'svc_worker_running{worker_type="python",instance="a"}': "0x10",
       'svc_worker_running{worker_type="python",instance="b"}': "0x10",
+      'svc_worker_running{worker_type="other",instance="a"}': "1x10",
     }),
     quiet: of({
       'svc_worker_running{worker_type="python",instance="a"}': "0x10",
       'svc_worker_running{worker_type="python",instance="b"}': "1x10",
+      'svc_worker_running{worker_type="other",instance="a"}': "1x10",
     }),
     at: "3m",
     labels: { severity: "critical", worker_type: "python" },
     summary: "no worker serves the queue of python",
+    absent: ["python", "other"].map((worker_type) => ({
+      labels: { severity: "critical", worker_type },
+      summary: `no worker serves the queue of ${worker_type}`,
+    })),
   },
   SvcCanaryStale: {
     fires: of({ svc_canary_last_success_timestamp_seconds: "0x10" }),
@@ -84,6 +99,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     at: "5m",
     labels: { severity: "critical" },
     summary: "no program has gone the whole way for 5m 0s",
+    absent: [{ labels: { severity: "critical" }, summary: "no program has gone the whole way for 5m 0s" }],
   },
   SvcApiErrors: {
     fires: answers(6, 100, 200),
@@ -157,6 +173,13 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     at: "20m",
     labels: { severity: "warning" },
     summary: "gateways overtake each other's changes of grants, 2 times a second",
+  },
+  SvcCertificateExpires: {
+    fires: certificate(60),
+    quiet: certificate(80),
+    at: "54m",
+    labels: { severity: "critical", component: "worker", instance: "host:3115" },
+    summary: "the certificate of worker at host:3115 has 10% of its life left",
   },
   SvcDiskNearlyFull: {
     fires: space(8),

@@ -5,7 +5,7 @@ import { MONITORING } from "./prometheus.ts";
 
 /** By alert. */
 export const NO_DATA: Readonly<Record<string, string>> = {
-  SvcRunsFail: "no run has failed by a fault of the service",
+  SvcCertificateExpires: "certificates, which components of one machine do not have",
   SvcDiskNearlyFull: "metrics of the node exporter, which this system does not bring",
 };
 
@@ -25,7 +25,7 @@ export function expressionsOfAlerts(): Expression[] {
     expression: lines
       .trim()
       .replaceAll(/\s+/g, " ")
-      .replace(/ (==|<|>) ([\d.]+)$/, " $1 bool $2"),
+      .replaceAll(/ (==|<|>) ([\d.]+)(?= or |$)/g, " $1 bool $2"),
   }));
 }
 

@@ -179,19 +179,32 @@ export function target(fallback: string, doc: string): Variable<string> {
   );
 }
 
-export function url(fallback: string, doc: string): Variable<string> {
-  return variable(parseUrl, fallback, doc);
+/** `query`: it may have one, for it is used as it is. */
+export function url(fallback: string, doc: string, { query = false } = {}): Variable<string> {
+  return variable((value) => parseUrl(value, query), fallback, doc);
 }
 
 /** A comma list of addresses. */
 export function urls(doc: string, fallback: readonly string[] = []): Variable<readonly string[]> {
-  return variable((value) => list([], doc).parse(value).map(parseUrl), fallback, doc);
+  return variable(
+    (value) =>
+      list([], doc)
+        .parse(value)
+        .map((one) => parseUrl(one)),
+    fallback,
+    doc,
+  );
 }
 
-function parseUrl(value: string): string {
-  if (!/^https?:$/.test(URL.parse(value)?.protocol ?? "")) {
+function parseUrl(value: string, mayHaveQuery = false): string {
+  const parsed = URL.parse(value);
+  if (!/^https?:$/.test(parsed?.protocol ?? "")) {
     throw new RangeError("must be a URL such as http://localhost:3000");
   }
+  // The log shows them, and hardly anything would use them.
+  if (parsed?.username || parsed?.password) throw new RangeError("must have no user and no password");
+  if (value.includes("#") || (value.includes("?") && !mayHaveQuery))
+    throw new RangeError("must end with its path: no ? and no #");
   return value.replace(/\/+$/, "");
 }
 

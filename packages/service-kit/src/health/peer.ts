@@ -22,9 +22,10 @@ export async function askPeer(
   timeoutMs = DEFAULT_MS,
 ): Promise<PeerAnswer | undefined> {
   try {
-    const response = await client.send({ method: "GET", path, timeoutMs });
-    const text = (await answerBytes(response, MAX_BYTES)).toString("utf8");
-    return { status: response.statusCode, body: parsed(text) };
+    return await client.whole({ method: "GET", path, timeoutMs }, async (response) => {
+      const text = (await answerBytes(response, MAX_BYTES)).toString("utf8");
+      return { status: response.statusCode, body: parsed(text) };
+    });
   } catch {
     return undefined;
   }

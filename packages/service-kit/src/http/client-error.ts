@@ -15,6 +15,8 @@ const REASONS: Record<string, { status: number; line: string; message: string }>
     message: "The request headers did not arrive in time.",
   },
 };
+/** A client that reads has its answer by then; one that keeps its side open does not keep the connection. */
+const LINGER_MS = 2000;
 const OTHER = { status: 400, line: "Bad Request", message: "The request is not valid HTTP." };
 
 /** `note` is told what was answered. */
@@ -40,4 +42,6 @@ export function refuseBrokenRequest(
     "connection: close",
   ];
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once("close", () => clearTimeout(timer));
 }

@@ -1,16 +1,25 @@
 /** Turns whatever a route throws into an answer of the error table, and logs what the client must not see. */
-import { type ErrorCode, errorBody, fieldPath, type Problem, problemsOf, ServiceError } from "@svc/contracts";
+import {
+  ERRORS,
+  type ErrorCode,
+  errorBody,
+  fieldPath,
+  type Problem,
+  problemsOf,
+  ServiceError,
+} from "@svc/contracts";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import type { z } from "zod";
+import { loggedError } from "../logged-error.ts";
 import { wrongContentType } from "./content-type.ts";
 import { discardBody } from "./discard.ts";
 import { noteFailure } from "./request-log.ts";
 
 const REQUEST_TIMEOUT = 408;
 const UNAVAILABLE = 503;
-/** What a component answers while it starts or stops: no fault, so no line at error level. */
-const OF_LIFE_CYCLE: ReadonlySet<ErrorCode> = new Set(["starting_up", "shutting_down"]);
+/** What a component answers while it starts or stops, or has no room: no fault, so no line at error level. */
+const NO_FAULT: ReadonlySet<ErrorCode> = new Set(["starting_up", "shutting_down", "runner_busy"]);
 /** Of a 503 whose thrower knows nothing better. */
 export const RETRY_AFTER = { "retry-after": "2" } as const;
 
@@ -71,10 +80,11 @@ export function noteError(request: FastifyRequest, error: ServiceError): void {
     request_id: request.id,
     code: error.code,
     status: error.status,
-    err: causeText(error.cause),
+    err: loggedError(error.cause),
   };
-  if (error.status >= 500 && !OF_LIFE_CYCLE.has(error.code)) request.log.error(line, error.message);
-  else request.log.debug(line, error.message);
+  const { message } = ERRORS[error.code];
+  if (error.status >= 500 && !NO_FAULT.has(error.code)) request.log.error(line, message);
+  else request.log.debug(line, message);
 }
 
 export async function sendError(
@@ -99,9 +109,4 @@ export async function sendError(
     .code(error.status)
     .header("content-type", "application/json; charset=utf-8")
     .send(JSON.stringify(errorBody(error, request.id)));
-}
-
-function causeText(cause: unknown): string | undefined {
-  if (cause === undefined) return undefined;
-  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
 }

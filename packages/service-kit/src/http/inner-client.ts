@@ -1,7 +1,7 @@
 /**
  * Calls between our components: keep-alive connections, request id and internal token on each call, bounded times,
  * failures as ServiceError. Error texts of other components never travel further: only their code does. An answer that is
- * read as a whole is read to its bound at most; the connection of a longer one is closed.
+ * read as a whole is read to its bound at most, and no longer than its call may take; the connection of another one is closed.
  */
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -10,13 +10,14 @@ import {
   errorBodySchema,
   exceededJsonBound,
   INTERNAL_TOKEN_HEADER,
+  isErrorCode,
   type JsonBounds,
   quotaExceeded,
   quotaSchema,
   ServiceError,
   type TraceContext,
 } from "@svc/contracts";
-import { buildConnector, type Dispatcher, Pool } from "undici";
+import { buildConnector, type Dispatcher, errors, Pool } from "undici";
 import { connectInSameProcess } from "./same-process.ts";
 import { knownErrorCode } from "./server.ts";
 import type { TlsIdentity } from "./tls.ts";
@@ -52,7 +53,7 @@ export interface InnerRequest {
   headers?: Record<string, string>;
   body?: Dispatcher.DispatchOptions["body"];
   signal?: AbortSignal | undefined;
-  /** Longest wait for the head of the answer; 0 waits as long as the caller's signal allows. */
+  /** Longest wait for the head of the answer, and then for its body where that is read as a whole; 0 waits as long as the caller's signal allows. */
   timeoutMs?: number;
 }
 
@@ -174,7 +175,28 @@ export class InnerClient {
 
   /** Sends a request that must succeed and reads its JSON answer. */
   async json<T>({ maxBytes, bounds, ...call }: JsonRequest): Promise<T> {
-    return this.read(await this.send(call), (response) => jsonAnswer<T>(response, maxBytes, bounds));
+    return this.whole(call, (answer) =>
+      this.read(answer, (response) => jsonAnswer<T>(response, maxBytes, bounds)),
+    );
+  }
+
+  /** Sends a request and has its whole answer read, whatever its status. A caller without a signal waits for the body for the call's time at most. */
+  async whole<T>(call: InnerRequest, read: (response: InnerResponse) => Promise<T>): Promise<T> {
+    if (call.signal !== undefined) return read(await this.send(call));
+    const body = new AbortController();
+    const response = await this.send({ ...call, signal: body.signal });
+    const timeoutMs = call.timeoutMs || this.#options.timeoutMs || HEAD_TIMEOUT_MS;
+    const timer = setTimeout(() => body.abort(new errors.BodyTimeoutError()), timeoutMs);
+    try {
+      return await read(response);
+    } catch (error) {
+      const isLate = body.signal.aborted && [error, (error as Error).cause].includes(body.signal.reason);
+      if (!isLate) throw error;
+      const { unreachable, late = unreachable } = this.#options;
+      throw new ServiceError(late, undefined, { cause: body.signal.reason });
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Reads an answer that must be a success. What `read` throws that is no ServiceError is a broken connection, or as good as one. */
@@ -227,11 +249,13 @@ export async function answerBytes(
 }
 
 const MAX_ERROR_BYTES = 64 * 1024;
+const ERROR_BODY_MS = 10_000;
 const detailsSchema = errorBodySchema.shape.details.unwrap();
 
 /** Reads the error body of an inner answer. The message stays inside: only code, status, details and an exceeded quota are taken over. */
 export async function innerError(response: InnerResponse): Promise<ServiceError> {
   let body: unknown;
+  const timer = setTimeout(() => response.body.destroy(), ERROR_BODY_MS);
   try {
     let text = "";
     for await (const chunk of response.body) {
@@ -241,14 +265,16 @@ export async function innerError(response: InnerResponse): Promise<ServiceError>
     body = JSON.parse(text);
   } catch {
     // An answer without a readable body: the status is all there is.
+  } finally {
+    clearTimeout(timer);
   }
   return innerErrorOf(response.statusCode, body);
 }
 
 /** The same of a body that was read. */
 export function innerErrorOf(status: number, body: unknown): ServiceError {
-  const { error, message, details: given, quota } = Object(body) as Record<string, unknown>;
-  const cause = `inner answer ${status}: ${String(message ?? "")}`;
+  const { error, details: given, quota } = Object(body) as Record<string, unknown>;
+  const cause = `inner answer ${status}${isErrorCode(error) ? `: ${error}` : ""}`;
   const exceeded = error === "quota_exceeded" ? quotaSchema.safeParse(quota).data : undefined;
   if (exceeded !== undefined) return quotaExceeded(exceeded, cause);
   const details = detailsSchema.safeParse(given);

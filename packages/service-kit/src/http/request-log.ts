@@ -81,7 +81,7 @@ export function clientAddress({ ip, raw }: FastifyRequest): string | undefined {
   return isIP(ip) === 0 ? raw.socket.remoteAddress : ip;
 }
 
-const UNMATCHED = "unmatched";
+export const UNMATCHED = "unmatched";
 
 /** The pattern of the route. */
 export function routeOf(request: FastifyRequest): string {

@@ -9,10 +9,10 @@ import { Server as NetServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { type ErrorCode, isErrorCode, ServiceError } from "@svc/contracts";
-import Fastify from "fastify";
+import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { type serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import type { Log } from "../log.ts";
-import type { HttpMetrics } from "../metrics/http.ts";
+import type { HttpMetrics, ObservedRequest } from "../metrics/http.ts";
 import { refuseBrokenRequest } from "./client-error.ts";
 import { sendError, toServiceError } from "./errors.ts";
 import { type JsonBodyRules, readJsonBodies } from "./json-body.ts";
@@ -23,10 +23,11 @@ import {
   RequestLog,
   type RequestLogOptions,
   routeOf,
+  UNMATCHED,
 } from "./request-log.ts";
 import { type Route, routeTable } from "./route-table.ts";
 import { acceptFromSameProcess } from "./same-process.ts";
-import { isCaller, type TlsIdentity } from "./tls.ts";
+import { shownBy, type TlsIdentity } from "./tls.ts";
 import type { HttpServer } from "./types.ts";
 
 /** Life of the component as its routes see it. */
@@ -67,6 +68,8 @@ const BODY_TIMEOUT_MS = 30_000;
  */
 const LATE_REQUESTS_MS = 1500;
 const IDLE_LOOK_MS = 50;
+/** Of what is no HTTP. */
+const NO_METHOD = "unknown";
 const EARLY_END = "HPE_INVALID_EOF_STATE";
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
@@ -87,14 +90,23 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
     frameworkErrors: (error, request, reply) => {
       const address = clientAddress(request);
-      reply.raw.once("close", () => lines?.ended(request, reply, !reply.raw.writableFinished, address));
+      reply.raw.once("close", () => {
+        const left = !reply.raw.writableFinished;
+        options.metrics?.observe(observed(request, reply, left));
+        lines?.ended(request, reply, left, address);
+      });
       void sendError(request, reply, toServiceError(error)).catch(() => reply.raw.destroy());
     },
     clientErrorHandler: (error, socket) => {
       const answer = answers.get(socket);
       // A client that closes in the midst of a body ends its request, which has a line of its own. An answer that has begun is cut.
       if (answer && (error.code === EARLY_END || answer.headersSent)) socket.destroy(error);
-      else refuseBrokenRequest(error, socket, (id, refusal) => lines?.broken(id, refusal));
+      else
+        refuseBrokenRequest(error, socket, (id, refusal) => {
+          const { status, code } = refusal;
+          options.metrics?.observe({ method: NO_METHOD, route: UNMATCHED, status, seconds: 0, code });
+          lines?.broken(id, refusal);
+        });
     },
     ...serverOptions(options),
     requestTimeout: 0,
@@ -157,12 +169,21 @@ function serverOptions({ maxHeaderBytes = DEFAULT_HEADER_BYTES, tls }: HttpServe
 function serveCallersAlone(
   app: HttpServer,
   tls: TlsIdentity,
-  { alwaysOn, callers = [] }: Pick<HttpServerOptions, "alwaysOn" | "callers">,
+  { alwaysOn, callers = [], log }: Pick<HttpServerOptions, "alwaysOn" | "callers" | "log">,
 ): void {
+  const told = new WeakSet<Socket>();
   tls.follow((material) => (app.server as unknown as HttpsServer).setSecureContext(material));
   app.addHook("onRequest", (request, _reply, done) => {
     if (alwaysOn.includes(request.routeOptions.url ?? "")) return done();
-    done(isCaller(request.raw.socket as TLSSocket, callers) ? undefined : new ServiceError("unauthorized"));
+    const socket = request.raw.socket as TLSSocket;
+    const shown = shownBy(socket, callers);
+    if (shown.isServed) return done();
+    if (shown.reason !== undefined && !told.has(socket)) {
+      told.add(socket);
+      const { reason } = shown;
+      log.warn({ request_id: request.id, address: socket.remoteAddress, reason }, "certificate refused");
+    }
+    done(new ServiceError("unauthorized"));
   });
 }
 
@@ -231,18 +252,22 @@ function observeRequests(
     const address = lines && clientAddress(request);
     reply.raw.once("close", () => {
       const left = !reply.raw.writableFinished;
-      const status = left ? CLIENT_LEFT : reply.statusCode;
-      metrics?.observe({
-        method: request.method,
-        route: routeOf(request),
-        status,
-        seconds: reply.elapsedTime / 1000,
-        code: failureOf(request)?.code,
-      });
+      metrics?.observe(observed(request, reply, left));
       lines?.ended(request, reply, left, address);
     });
     done();
   });
+}
+
+function observed(request: FastifyRequest, reply: FastifyReply, left: boolean): ObservedRequest {
+  return {
+    method: request.method,
+    route: routeOf(request),
+    status: left ? CLIENT_LEFT : reply.statusCode,
+    // What the framework refuses has no time.
+    seconds: (reply.elapsedTime || 0) / 1000,
+    code: failureOf(request)?.code,
+  };
 }
 
 /** Demands that an error code from another component is one of the table before it is passed on. */

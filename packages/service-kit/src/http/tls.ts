@@ -43,6 +43,10 @@ export class TlsIdentity {
     return this.#material;
   }
 
+  get certificate(): X509Certificate {
+    return certificateOf(this.#material);
+  }
+
   follow(follower: (material: Material) => void): void {
     this.#followers.add(follower);
   }
@@ -55,7 +59,10 @@ export class TlsIdentity {
       if (FILE_PARTS.every((part) => String(found[part]) === String(this.#material[part]))) return;
       this.#material = found;
       for (const follower of this.#followers) follower(found);
-      this.#log.info({ certificate_until: until(found) }, "took a new certificate");
+      this.#log.info(
+        { certificate_until: this.certificate.validToDate.toISOString() },
+        "took a new certificate",
+      );
     } catch (error) {
       const { message } = error as Error;
       if (message !== this.#refused) this.#log.warn({ err: message }, "the new certificate is not usable");
@@ -65,7 +72,7 @@ export class TlsIdentity {
 }
 
 const FILE_PARTS = ["cert", "key", "ca"] as const;
-const until = ({ cert }: Material) => new X509Certificate(cert as Buffer).validToDate.toISOString();
+const certificateOf = ({ cert }: Material) => new X509Certificate(cert as Buffer);
 
 /** Undefined where the component speaks plain HTTP. Files that are no pair, or are not readable, are a ConfigError. */
 export function tlsIdentity(component: Component, config: Config, log: Log): TlsIdentity | undefined {
@@ -121,9 +128,18 @@ export function componentsOf(subjectAltName: string | undefined): ReadonlySet<st
   return new Set(subjectAltName.split(", ").flatMap((name) => NAME.exec(name)?.[1] ?? []));
 }
 
+/** `reason`: of a certificate that was shown and is refused. */
+export type Shown = { isServed: true } | { isServed: false; reason: string | undefined };
+
 /** Whether the other side of a connection showed a certificate of a component that may call. */
-export function isCaller(socket: TLSSocket, callers: readonly string[]): boolean {
-  if (!socket.authorized) return false;
-  const names = componentsOf(socket.getPeerCertificate().subjectaltname);
-  return callers.some((caller) => names.has(caller));
+export function shownBy(socket: TLSSocket, callers: readonly string[]): Shown {
+  const { subjectaltname, fingerprint256 } = socket.getPeerCertificate();
+  if (fingerprint256 === undefined) return { isServed: false, reason: undefined };
+  if (!socket.authorized) return { isServed: false, reason: String(socket.authorizationError) };
+  const names = componentsOf(subjectaltname);
+  if (callers.some((caller) => names.has(caller))) return { isServed: true };
+  return {
+    isServed: false,
+    reason: `it is of ${[...names].join(", ") || "no component"}, which may not call`,
+  };
 }

@@ -14,7 +14,7 @@ export interface MetricDefinition {
   labels: Readonly<Record<string, readonly string[] | string>>;
   /** Upper bounds of a histogram, in the unit that its name ends with. */
   buckets?: readonly number[];
-  /** The variable that must be true for it to be there. */
+  /** The variable that must be set, or true, for it to be there. */
   needs?: VariableName;
 }
 
@@ -30,7 +30,7 @@ const LANGUAGE = { language: "name of the runner, such as `python`" } as const;
 const QUEUES = ["python-queue", "other-queue"] as const;
 const TRANSFERS = { outcome: ["success", "refused", "failed", "aborted"] } as const;
 const HTTP = {
-  method: "method",
+  method: "method; `unknown` of what is no HTTP",
   route: "pattern of the route, or `unmatched`",
   status: "of the answer; 499: the client left",
 } as const;
@@ -56,6 +56,20 @@ export const METRICS = {
     components: EVERY,
     help: "1, with the version and the commit of the running code.",
     labels: { version: "of all packages", commit: "first digits; `unknown` where there is no clone" },
+  },
+  svc_tls_certificate_begin_timestamp_seconds: {
+    type: "gauge",
+    components: EVERY,
+    help: "When the certificate that the component shows began to be valid.",
+    labels: {},
+    needs: "SVC_TLS_CERT_FILE",
+  },
+  svc_tls_certificate_expiry_timestamp_seconds: {
+    type: "gauge",
+    components: EVERY,
+    help: "When the certificate that the component shows expires.",
+    labels: {},
+    needs: "SVC_TLS_CERT_FILE",
   },
   svc_stage_seconds: {
     type: "histogram",
@@ -230,7 +244,7 @@ export const METRICS = {
   svc_sandbox_executions_total: {
     type: "counter",
     components: RUNNER,
-    help: "Executions by language and outcome.",
+    help: "Executions by language and outcome. One that was refused before it began, as while all slots are busy, is none; each installed language has all outcomes from the start, at 0.",
     labels: EXECUTIONS,
   },
   svc_sandbox_execution_duration_seconds: {

@@ -7,6 +7,7 @@ import { ServiceError } from "@svc/contracts";
 import { Redis, type RedisOptions } from "ioredis";
 import type { Config } from "../config/variables.ts";
 import type { Log } from "../log.ts";
+import { errorText } from "../logged-error.ts";
 import { followPrimary } from "./follow-primary.ts";
 import { redisOptions, watchedOptions } from "./options.ts";
 
@@ -40,7 +41,7 @@ export function createRedis(config: Config, log: Log, { use }: RedisPurpose): Re
   if (watched !== undefined) followPrimary(redis, watched);
   let reported = false;
   redis.on("error", (error: Error) => {
-    if (!reported) log.warn({ err: error.message }, "redis connection lost; reconnecting");
+    if (!reported) log.warn({ err: errorText(error) }, "redis connection lost; reconnecting");
     reported = true;
   });
   redis.on("ready", () => {

@@ -53,6 +53,11 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
+const connectionsOf = ({ server }: HttpServer) =>
+  new Promise<number>((resolve, reject) =>
+    server.getConnections((error, count) => (error === null ? resolve(count) : reject(error))),
+  );
+
 /** Sends text as it is and reads until the server closes. */
 async function raw(text: string): Promise<string> {
   const socket = connect(Number(url.port), url.hostname);
@@ -81,6 +86,40 @@ describe("requests that are not HTTP", () => {
     expect(error).toBe("invalid_request");
     expect(message).toMatch(/\.$/);
     expect(head).toContain(`x-request-id: ${request_id}`);
+  });
+
+  it("are counted, and keep no connection, though the client keeps its side open", async () => {
+    await expect.poll(() => connectionsOf(app)).toBe(0);
+    const sockets = [
+      "GARBAGE\r\n\r\n",
+      "POST /open HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+    ].map((text) => {
+      const socket = connect({ port: Number(url.port), host: url.hostname, allowHalfOpen: true });
+      socket.on("error", () => undefined).resume();
+      socket.write(text);
+      return socket;
+    });
+    await Promise.all(sockets.map((socket) => once(socket, "end")));
+    await expect.poll(() => connectionsOf(app), { timeout: 10_000 }).toBe(0);
+    for (const socket of sockets) socket.destroy();
+    expect(await registry.metrics()).toMatch(
+      /svc_http_requests_total\{method="unknown",route="unmatched",status="400"\} [1-9]/,
+    );
+  });
+
+  it("are counted, too, when the framework refuses their address", async () => {
+    const refused = async () => {
+      const found = await registry.getSingleMetric("svc_http_requests_total")?.get();
+      const [one] = (found?.values ?? []).filter(
+        ({ labels }) => labels.method === "PUT" && labels.route === "unmatched",
+      );
+      return one?.value ?? 0;
+    };
+    const before = await refused();
+    expect(await raw("PUT /%zz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")).toMatch(
+      /^HTTP\/1\.1 404 /,
+    );
+    expect(await refused()).toBe(before + 1);
   });
 
   it("put no error into an answer that has begun: it is cut", async () => {
@@ -202,7 +241,7 @@ describe("calls between components", () => {
       message: "An input file is missing or damaged.",
       details: [{ path: "files[0]", problem: "is gone" }],
     });
-    expect((failed as Error).cause).toContain("10.0.0.7");
+    expect((failed as Error).cause).toBe("inner answer 502: input_unavailable");
   });
 
   it.each([

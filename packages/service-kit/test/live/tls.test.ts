@@ -111,6 +111,27 @@ test("a certificate of another authority is not believed, whatever its name", as
   expect(await ask("/object", await identityOf("api", ["api"], stranger, authority))).toBe(401);
 });
 
+test("the log says why a certificate was refused, and nothing of callers without one", async () => {
+  const refusals = () =>
+    lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === "certificate refused");
+  const before = refusals().length;
+  await askAsProbe("/object");
+  expect(refusals()).toHaveLength(before);
+  const past = { notBefore: new Date(Date.now() - 7_200_000), notAfter: new Date(Date.now() - 3_600_000) };
+  const issued = await authority.issue(["api"], past);
+  const expired = { material: { cert: issued.cert, key: issued.key, ca: authority.ca } };
+  expect(await ask("/object", expired as unknown as TlsIdentity)).toBe(401);
+  expect(await ask("/object", await identityOf("worker", ["worker"]))).toBe(401);
+  expect(
+    refusals()
+      .slice(before)
+      .map(({ level, reason }) => [level, reason]),
+  ).toEqual([
+    [40, "CERT_HAS_EXPIRED"],
+    [40, "it is of worker, which may not call"],
+  ]);
+});
+
 test("a server of another authority, or with another name, is not believed", async () => {
   expect(await ask("/object", await identityOf("api", ["api"], stranger))).toBe("CERT_SIGNATURE_FAILURE");
   const elsewhere = url.replace("127.0.0.1", "localhost");

@@ -131,6 +131,15 @@ describe("start-up and shutdown", () => {
     expect(levels().filter((level) => level > 30)).toEqual([]);
   });
 
+  it("nor is it that there is no room", async () => {
+    const { app, logged } = server();
+    app.post("/work", async () => {
+      throw new ServiceError("runner_busy");
+    });
+    expect((await app.inject({ method: "POST", url: "/work", payload: {} })).statusCode).toBe(503);
+    expect(logged()).not.toContain('"level":50');
+  });
+
   it("work is done again as soon as the state says so", async () => {
     const lifecycle: Lifecycle = { state: "starting" };
     const { app } = server({ lifecycle });

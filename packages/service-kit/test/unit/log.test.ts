@@ -60,3 +60,12 @@ it("a warning of the process is a line of the log, with its place in the code", 
     },
   ]);
 });
+
+it.each([
+  ["api", "LOG_LEVEL"],
+  ["runner", "SANDBOX_LOG_LEVEL"],
+  ["launcher", "SANDBOX_LOG_LEVEL"],
+] as const)("the level of the %s is %s", (component, variable) => {
+  const config = loadConfig("file-server", { SVC_INTERNAL_SERVICE_TOKEN: newSecret(), [variable]: "DEBUG" });
+  expect(createLog(component, config).level).toBe("debug");
+});

@@ -13,11 +13,16 @@ export interface Issued {
   key: string;
 }
 
+export interface Life {
+  notBefore: Date;
+  notAfter: Date;
+}
+
 export interface Authority {
   /** PEM. */
   ca: string;
   /** `names`: DNS names, or addresses of this machine. */
-  issue: (names: readonly string[]) => Promise<Issued>;
+  issue: (names: readonly string[], life?: Life) => Promise<Issued>;
 }
 
 export async function createAuthority(): Promise<Authority> {
@@ -29,10 +34,10 @@ export async function createAuthority(): Promise<Authority> {
     keys,
     extensions: [new x509.BasicConstraintsExtension(true, 0, true)],
   });
-  const issue = async (names: readonly string[]): Promise<Issued> => {
+  const issue = async (names: readonly string[], within: Life = life()): Promise<Issued> => {
     const own = await newKeys();
     const cert = await x509.X509CertificateGenerator.create({
-      ...life(),
+      ...within,
       subject: "CN=component of a test",
       issuer: root.subject,
       signingAlgorithm: ALGORITHM,
@@ -51,7 +56,10 @@ export async function createAuthority(): Promise<Authority> {
 }
 
 const newKeys = () => webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
-const life = () => ({ notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + LIFE_MS) });
+const life = (): Life => ({
+  notBefore: new Date(Date.now() - 60_000),
+  notAfter: new Date(Date.now() + LIFE_MS),
+});
 
 /** Writes them as a component's settings name them. */
 export function tlsFiles(folder: string, ca: string, { cert, key }: Issued): Record<string, string> {

@@ -12,7 +12,14 @@ import {
   type UploadedFile,
   type Usage,
 } from "@svc/contracts";
-import { type InnerClient, type InnerRequest, type InnerResponse, innerError, retry } from "@svc/service-kit";
+import {
+  type InnerClient,
+  type InnerRequest,
+  type InnerResponse,
+  innerError,
+  jsonAnswer,
+  retry,
+} from "@svc/service-kit";
 
 export interface FileAddress {
   session: string;
@@ -164,13 +171,10 @@ export class FileStorage {
   }
 
   async #json<T>(call: InnerRequest): Promise<T> {
-    const response = await this.#client.send(call);
-    if (response.statusCode !== 200) throw await asOurs(response);
-    try {
-      return (await response.body.json()) as T;
-    } catch (error) {
-      throw new ServiceError("storage_unavailable", undefined, { cause: error });
-    }
+    return this.#client.whole(call, async (response) => {
+      if (response.statusCode !== 200) throw await asOurs(response);
+      return this.#client.read(response, (answer) => jsonAnswer<T>(answer));
+    });
   }
 }
 

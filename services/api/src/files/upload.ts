@@ -15,11 +15,13 @@ import {
 import {
   BodyReader,
   type Config,
+  errorText,
   type FastifyRequest,
   type Log,
   mapLimited,
   nameLimits,
 } from "@svc/service-kit";
+
 import type { CallContext, FileStorage } from "./file-storage.ts";
 import { FormFields } from "./form-fields.ts";
 import { invalidMultipart } from "./multipart/invalid.ts";
@@ -126,7 +128,7 @@ async function discard(
     );
   } catch (error) {
     log.warn(
-      { request_id: context.requestId, err: String(error) },
+      { request_id: context.requestId, err: errorText(error) },
       "removing files of a failed upload failed; the sweep removes them",
     );
   }

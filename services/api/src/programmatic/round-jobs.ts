@@ -16,7 +16,7 @@ import {
   type UsedLimits,
 } from "@svc/contracts";
 import { type JobProducer, jobIdOf, type Place, ProducerStopped } from "@svc/job-queue";
-import { type Config, type Counter, type Log, retry } from "@svc/service-kit";
+import { type Config, type Counter, errorText, type Log, retry } from "@svc/service-kit";
 import { answerOf } from "../exec/answer.ts";
 import type { RunStream } from "../streams/run-stream.ts";
 import { outcomeBytes } from "./accept-results.ts";
@@ -170,7 +170,7 @@ export class RoundJobs {
     const isLater = (error: unknown) => isSaturated(error) && performance.now() < expires;
     const run = () => this.#jobs.run(job, signal, "first");
     retry(run, (error) => (isLater(error) ? 0 : undefined)).catch((error: Error) => {
-      this.#log.warn({ err: error.message, request_id: requestId }, "discarding a paused program failed");
+      this.#log.warn({ err: errorText(error), request_id: requestId }, "discarding a paused program failed");
     });
   }
 

@@ -18,6 +18,7 @@ import {
 import {
   AnswerTooLarge,
   type Config,
+  errorText,
   InnerClient,
   type Log,
   type TlsIdentity,
@@ -148,11 +149,10 @@ export class ToolExchanges {
 
   #inBackground(client: InnerClient, request: InnerRequest): void {
     client
-      .send(request)
-      .then((response) => response.body.dump())
+      .whole(request, ({ body }) => body.dump())
       .catch((error: Error) => {
         const { method, path, requestId: request_id } = request;
-        this.#log.warn({ err: error.message, method, path, request_id }, "closing a tool exchange failed");
+        this.#log.warn({ err: errorText(error), method, path, request_id }, "closing a tool exchange failed");
       });
   }
 

@@ -17,6 +17,7 @@ import {
   type Config,
   type Counter,
   counter,
+  errorText,
   type Log,
   type Redis,
   type Registry,
@@ -120,7 +121,7 @@ export class Quotas {
   /** What is lost here is made up for by the next sweep. */
   async #lightly(operation: () => Promise<void>): Promise<void> {
     await operation().catch((error: Error) =>
-      this.#log.warn({ err: error.message }, "counting stored objects failed; the next sweep counts them"),
+      this.#log.warn({ err: errorText(error) }, "counting stored objects failed; the next sweep counts them"),
     );
   }
 }

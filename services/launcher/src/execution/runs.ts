@@ -21,7 +21,7 @@ import type { Call } from "@svc/runner/execution/types";
 import type { CountedExecution, RunnerMetrics } from "@svc/runner/metrics";
 import type { ProgramRegistry } from "@svc/runner/programmatic/program-registry";
 import type { Runs } from "@svc/runner/routes";
-import { isCancelled, outcomeOfFault } from "@svc/runner/run-line";
+import { countFault, isCancelled } from "@svc/runner/run-line";
 import { type Config, DeadlineSignal } from "@svc/service-kit";
 import type { LimitOverrides } from "@svc/service-kit/config/limit-overrides";
 import { type AnswerBounds, answerBounds, askRound } from "@svc/worker/runner/round";
@@ -123,8 +123,7 @@ export class GuestRuns implements Runs {
       }
       program?.kill(error);
       if (program !== undefined) programs.end(program);
-      if (isGone(error)) counted.abandoned();
-      else counted.ended(outcomeOfFault(error, call.signal));
+      countFault(counted, error, call.signal);
       if (within.isLate) throw new ServiceError("deadline_exceeded", undefined, { cause: error });
       if (isCancelled(call.signal)) throw call.signal.reason;
       throw asServiceError(error);
@@ -213,8 +212,6 @@ export class GuestRuns implements Runs {
     if (told.success && told.data.slots.paused === 0 && isPaused()) program.onUnanswerable?.();
   }
 }
-
-const isGone = (error: unknown) => error instanceof ServiceError && error.code === "execution_not_found";
 
 /** No slot was free: a paused program stays where it is. */
 const isBusy = (error: unknown) => error instanceof ServiceError && error.code === "runner_busy";

@@ -94,9 +94,11 @@ export class Guest {
   async #takesRuns(limitMs: number): Promise<boolean> {
     try {
       const call = { method: "GET", path: "/api/v2/runtimes", requestId: "ready" } as const;
-      const answer = await this.runs.send({ ...call, timeoutMs: Math.max(1, limitMs) });
-      await answer.body.dump();
-      return answer.statusCode === 200;
+      const limited = { ...call, timeoutMs: Math.max(1, limitMs) };
+      return await this.runs.whole(limited, async ({ statusCode, body }) => {
+        await body.dump();
+        return statusCode === 200;
+      });
     } catch {
       return false;
     }

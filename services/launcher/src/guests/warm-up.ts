@@ -58,8 +58,7 @@ async function hello(guest: Guest, language: string): Promise<void> {
 async function interpretersWait(guest: Guest, end: number): Promise<void> {
   for (; performance.now() < end; await sleep(POLL_MS)) {
     const call = { method: "GET", path: "/metrics", requestId: OWN } as const;
-    const { body } = await guest.runs.send(call);
-    if (areWarm(await body.text())) return;
+    if (areWarm(await guest.runs.whole(call, ({ body }) => body.text()))) return;
   }
 }
 

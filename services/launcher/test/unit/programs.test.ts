@@ -22,7 +22,7 @@ const config = loadConfig("launcher", {
   SANDBOX_FORWARD_TARGET: "gateway.internal:3190",
   SANDBOX_ADVERTISED_URL: "http://launcher.internal:2000",
 });
-const log = createLog("launcher", { ...config, LOG_LEVEL: "fatal" });
+const log = createLog("launcher", { ...config, SANDBOX_LOG_LEVEL: "ERROR" });
 
 const paused: PausedResponse = {
   paused: true,
@@ -38,7 +38,7 @@ const paused: PausedResponse = {
 };
 
 /** A guest whose runner pauses every program that it is asked to run or to resume. `kept`: how many it says that it keeps. */
-async function launcher({ kept = 1 } = {}) {
+async function launcher({ kept = 1, slots = 1 } = {}) {
   const asked: string[] = [];
   const runner = createServer((request, answer) => {
     asked.push(request.url ?? "");
@@ -75,7 +75,8 @@ async function launcher({ kept = 1 } = {}) {
     log,
   });
   await pool.start();
-  const runMetrics = runnerMetrics(new Registry());
+  const registry = new Registry();
+  const runMetrics = runnerMetrics(registry, []);
   const limits = { maxPaused: 2, maxPerPrincipal: 2, longestPauseMs: 60_000 };
   const programs = new ProgramRegistry<HeldGuest>(limits, runMetrics, log);
   const command = ["/bin/bash", "{entry}"];
@@ -84,7 +85,7 @@ async function launcher({ kept = 1 } = {}) {
     config,
     overrides: {},
     runtimes: new Runtimes([{ ...runtime, programmatic: { command, env: {} } }]),
-    slots: new Slots({ total: 1, queueLimit: 1, queueWaitMs: 1000 }),
+    slots: new Slots({ total: slots, queueLimit: 0, queueWaitMs: 1000 }),
     pool,
     programs,
     runMetrics,
@@ -95,7 +96,7 @@ async function launcher({ kept = 1 } = {}) {
     await runs.close();
     runner.close();
   });
-  return { runs: guestRuns, programs, asked };
+  return { runs: guestRuns, programs, asked, registry };
 }
 
 const call = (): Call => ({
@@ -167,4 +168,11 @@ test("a program that goes on meanwhile is not given up", async () => {
   vi.useRealTimers();
   await sleep(200);
   expect([asked.includes("/api/v2/health"), programs.paused]).toEqual([false, 1]);
+});
+
+test("one that gets no slot is no execution", async () => {
+  const { runs, registry } = await launcher({ slots: 0 });
+  const refused = runs.execute({ request: replayOf(newId(), 1), principal: "one" }, call());
+  await expect(refused).rejects.toMatchObject({ code: "runner_busy" });
+  expect(await registry.metrics()).not.toContain('outcome="execution_error"');
 });

@@ -7,7 +7,7 @@ import { deadlinesFor, type ExecuteRequest, type ExecuteResponse, newId, Service
 import { type Config, DeadlineSignal, type Log, nameLimits } from "@svc/service-kit";
 import { compileLimitsFor, limitsFor, type RunLimits, usedLimits } from "../admission/limits.ts";
 import type { CountedExecution } from "../metrics.ts";
-import { isCancelled, outcomeOfFault } from "../run-line.ts";
+import { countFault, isCancelled } from "../run-line.ts";
 import { compile } from "./compile.ts";
 import { type Ending, endingOf } from "./exit-status.ts";
 import { asServiceError, finish, refuseUnexecutable } from "./finish.ts";
@@ -51,7 +51,7 @@ export async function execute(
       release();
     }
   } catch (error) {
-    counted.ended(outcomeOfFault(error, call.signal));
+    countFault(counted, error, call.signal);
     if (within.isLate) throw new ServiceError("deadline_exceeded", undefined, { cause: error });
     if (isCancelled(call.signal)) throw call.signal.reason;
     throw asServiceError(error);

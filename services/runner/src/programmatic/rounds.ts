@@ -29,7 +29,7 @@ import { programOf } from "../execution/program.ts";
 import { RunEvents, type TellEvent } from "../execution/run-events.ts";
 import type { Runtime } from "../execution/runtimes.ts";
 import type { Call, Destination, ExecuteDeps } from "../execution/types.ts";
-import { isCancelled, outcomeOfFault } from "../run-line.ts";
+import { countFault, isCancelled } from "../run-line.ts";
 import { CallHistory } from "./call-history.ts";
 import type { ProgramRegistry } from "./program-registry.ts";
 import type { ToolCallClient } from "./tool-call-client.ts";
@@ -203,8 +203,7 @@ async function makeRound(
     }
     program.kill(error);
     deps.programs.end(program);
-    if (isGone(error)) program.counted.abandoned();
-    else program.counted.ended(outcomeOfFault(error, call.signal));
+    countFault(program.counted, error, call.signal);
     if (within.isLate) throw new ServiceError("deadline_exceeded", undefined, { cause: error });
     if (isCancelled(call.signal)) throw call.signal.reason;
     throw asServiceError(error);
@@ -228,8 +227,6 @@ async function inSlot(
     release();
   }
 }
-
-const isGone = (error: unknown) => error instanceof ServiceError && error.code === "execution_not_found";
 
 /** No slot was free: a paused program stays where it is. */
 const isBusy = (error: unknown) => error instanceof ServiceError && error.code === "runner_busy";

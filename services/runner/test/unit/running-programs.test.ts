@@ -6,7 +6,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 it("a program counts as running from its start to the next stage, its pause or its end", () => {
-  const { began, running } = runnerMetrics(createRegistry());
+  const { began, running } = runnerMetrics(createRegistry(), []);
   const [one, two] = [began("python"), began("bash")];
   one.enter("setup");
   expect(running()).toEqual({});
@@ -20,7 +20,7 @@ it("a program counts as running from its start to the next stage, its pause or i
 });
 
 it("a program that goes on beyond its time counts no more, until it is given more", () => {
-  const { began, running } = runnerMetrics(createRegistry());
+  const { began, running } = runnerMetrics(createRegistry(), []);
   const [one, two] = [began("python"), began("python")];
   one.runs(1000);
   two.runs(3000);

@@ -9,7 +9,7 @@ import {
   registeredGrantSchema,
   type TraceContext,
 } from "@svc/contracts";
-import type { Config, InnerClient, InnerRequest, Log } from "@svc/service-kit";
+import { type Config, errorText, type InnerClient, type InnerRequest, type Log } from "@svc/service-kit";
 import type { SessionRun } from "@svc/session-store";
 import { claimsOf, sharedClaimsOf } from "./claims.ts";
 import { type Ended, RevocationBatch } from "./revocation-batch.ts";
@@ -100,18 +100,20 @@ export class GrantClient {
   async #end(ended: readonly Ended[]): Promise<void> {
     const [requestId] = ended.map((each) => each.requestId);
     try {
-      const response = await this.#gateway.send({
-        method: "POST",
+      const call = {
+        method: "POST" as const,
         path: "/internal/egress-grants/ends",
         requestId,
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ ends: endsOf(ended) }),
         timeoutMs: this.#config.EGRESS_GATEWAY_REVOKE_TIMEOUT_MS,
+      };
+      await this.#gateway.whole(call, async ({ statusCode, body }) => {
+        await body.dump();
+        if (statusCode >= 300) throw new Error(`the gateway answered ${statusCode}`);
       });
-      await response.body.dump();
-      if (response.statusCode >= 300) throw new Error(`the gateway answered ${response.statusCode}`);
     } catch (error) {
-      this.#log.warn({ err: (error as Error).message, request_id: requestId }, "revoking grants failed");
+      this.#log.warn({ err: errorText(error), request_id: requestId }, "revoking grants failed");
     }
   }
 

@@ -6,6 +6,7 @@ import { type Deadlines, type GrantEnd, type Job, newId, type RegisteredGrant } 
 import {
   type Config,
   endFailed,
+  errorText,
   type InnerClient,
   type Log,
   type StageMetrics,
@@ -118,7 +119,7 @@ export class Grants {
     this.revoke(ended, "completed", requestId);
     const grant = this.#client.register(furtherRound(job), deadlines).catch((error: Error) => {
       this.#log.warn(
-        { err: error.message, request_id: requestId },
+        { err: errorText(error), request_id: requestId },
         "prefetching the grant of the next round failed",
       );
       return undefined;
@@ -151,7 +152,7 @@ export class Grants {
       });
     } catch (error) {
       this.#noPrefetchUntil = performance.now() + FAILED_MS;
-      this.#log.warn({ err: (error as Error).message, request_id: requestId }, "prefetching grants failed");
+      this.#log.warn({ err: errorText(error), request_id: requestId }, "prefetching grants failed");
       return [];
     }
   }
@@ -190,7 +191,7 @@ export class Grants {
     this.#client
       .reportRestore(grant_id, failed, requestId)
       .catch((err: Error) =>
-        this.#log.warn({ err: err.message, request_id: requestId }, "reporting a restore failed"),
+        this.#log.warn({ err: errorText(err), request_id: requestId }, "reporting a restore failed"),
       )
       .finally(() => this.revoke(grant_id, "completed", requestId));
   }

@@ -17,7 +17,7 @@ import {
   queueKindsOf,
 } from "@svc/contracts";
 import type { JobQueues } from "@svc/job-queue";
-import type { Config, Log, Redis } from "@svc/service-kit";
+import { type Config, errorText, type Log, type Redis } from "@svc/service-kit";
 import type { FleetLoad } from "../runner/fleet.ts";
 import type { WorkerMetrics } from "./metrics.ts";
 
@@ -107,7 +107,7 @@ export class Canary {
     Promise.all(keys.map((key) => redis.set(key, String(today), "PX", CANARY_MAX_AGE_MS))).catch(
       (error: Error) => {
         watched.published = NEVER;
-        log.warn({ err: error.message }, "writing the canary's success failed");
+        log.warn({ err: errorText(error) }, "writing the canary's success failed");
       },
     );
   }
@@ -116,7 +116,7 @@ export class Canary {
     const idleSince = performance.now() - this.#intervalMs;
     const idle = [...this.#watched].filter(([, { lastSuccess }]) => lastSuccess <= idleSince);
     Promise.all(idle.map(([kind, watched]) => this.#prove(kind, watched)))
-      .catch((error: Error) => this.#deps.log.warn({ err: error.message }, "queueing the canary failed"))
+      .catch((error: Error) => this.#deps.log.warn({ err: errorText(error) }, "queueing the canary failed"))
       .finally(() => {
         if (this.#isStopped) return;
         this.#timer = setTimeout(() => this.#tick(), RETRY_MS);

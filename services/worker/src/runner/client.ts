@@ -31,6 +31,7 @@ import { requestSigner, type SignRequest } from "./signed-request.ts";
 const DISCARD_MS = 5000;
 /** Of a list of runtimes. */
 const MAX_RUNTIMES_BYTES = 1024 * 1024;
+const RUNTIMES_MS = 5000;
 /** A round as it is asked of a runner. */
 interface Asked {
   path: string;
@@ -162,20 +163,25 @@ export class Runner {
   /** Ends a paused program; one that is gone already is none the worse. */
   async discard(job: Job, runnerUrl: string): Promise<void> {
     const { signal } = new AbortController();
-    await this.#fleet.held(runnerUrl, signal, async (client) => {
-      const response = await client.send({
-        method: "DELETE",
+    await this.#fleet.held(runnerUrl, signal, (client) => {
+      const call = {
+        method: "DELETE" as const,
         path: `/api/v2/executions/${job.execution_id}`,
         requestId: job.request_id,
         headers: { [MANIFEST_HEADER]: this.#signDiscard(job.execution_id) },
         timeoutMs: DISCARD_MS,
-      });
-      await response.body.dump();
+      };
+      return client.whole(call, ({ body }) => body.dump());
     });
   }
 
   async runtimes(): Promise<RuntimeInfo[]> {
-    const call = { method: "GET", path: "/api/v2/runtimes", maxBytes: MAX_RUNTIMES_BYTES } as const;
+    const call = {
+      method: "GET" as const,
+      path: "/api/v2/runtimes",
+      maxBytes: MAX_RUNTIMES_BYTES,
+      timeoutMs: RUNTIMES_MS,
+    };
     return z.array(runtimeInfoSchema).parse(await this.#fleet.ask((client) => client.json(call)));
   }
 }

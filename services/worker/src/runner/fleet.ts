@@ -8,6 +8,7 @@ import { ServiceError } from "@svc/contracts";
 import {
   askPeer,
   type Config,
+  errorText,
   type InnerClient,
   type Log,
   peerReason,
@@ -177,7 +178,7 @@ export class RunnerFleet {
         if (!this.#isClosed) this.#know(found);
       })
       // Those that were found before stay.
-      .catch((err: Error) => this.#log.warn({ err: err.message }, "looking up the runners failed"))
+      .catch((err: Error) => this.#log.warn({ err: errorText(err) }, "looking up the runners failed"))
       .finally(() => {
         if (this.#isClosed) return;
         const pause = this.#pool.size === 0 ? DISCOVER_MS / 10 : DISCOVER_MS;

@@ -23,10 +23,16 @@ export interface Probed {
 /** Never throws. */
 export async function probeRunner(client: InnerClient): Promise<Probed> {
   try {
-    const response = await client.send({ method: "GET", path: "/api/v2/health", timeoutMs: TIMEOUT_MS });
-    const text = (await answerBytes(response, MAX_BYTES)).toString("utf8");
-    if (response.statusCode !== 200) return { outcome: "failed" };
-    const { slots, running } = healthSchema.parse(JSON.parse(text));
+    const call = { method: "GET", path: "/api/v2/health", timeoutMs: TIMEOUT_MS } as const;
+    const [status, bytes] = await client.whole(
+      call,
+      async (response): Promise<[number, Buffer]> => [
+        response.statusCode,
+        await answerBytes(response, MAX_BYTES),
+      ],
+    );
+    if (status !== 200) return { outcome: "failed" };
+    const { slots, running } = healthSchema.parse(JSON.parse(bytes.toString("utf8")));
     return { outcome: slots.busy < slots.total ? "ready" : "busy", slots: slots.total, running };
   } catch (error) {
     return { outcome: silenceOf((error as Error).cause ?? {}) };

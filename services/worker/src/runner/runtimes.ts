@@ -1,6 +1,6 @@
 /** Keeps the list of installed runtimes in Redis fresh, for the API's validation. */
 import { RUNTIMES_KEY, type RuntimeInfo } from "@svc/contracts";
-import type { Log, Redis } from "@svc/service-kit";
+import { errorText, type Log, type Redis } from "@svc/service-kit";
 import type { Runner } from "./client.ts";
 
 const REFRESH_MS = 30_000;
@@ -27,7 +27,7 @@ export function publishRuntimes(
         timer = setTimeout(tick, REFRESH_MS);
       },
       (error: Error) => {
-        log.debug({ err: error.message }, "reading the runtimes failed");
+        log.debug({ err: errorText(error) }, "reading the runtimes failed");
         timer = setTimeout(tick, RETRY_MS);
       },
     );

@@ -68,7 +68,11 @@ export const COMMON = {
   REDIS_PASSWORD: secret("Password of Redis."),
   REDIS_TLS: bool(false, "TLS to Redis, certificates verified."),
   REDIS_TLS_CA: text("", "File of the certificate authority for Redis."),
-  LOG_LEVEL: oneOf(["trace", "debug", "info", "warn", "error", "fatal"], "info", "Log verbosity."),
+  LOG_LEVEL: oneOf(
+    ["trace", "debug", "info", "warn", "error", "fatal"],
+    "info",
+    "Log verbosity of all components but the runner and the launcher.",
+  ),
   SERVICE_NAME: withNote(text("", "Name in logs and traces."), "the component"),
   SVC_BUILD_COMMIT: withNote(
     text("", "Commit of the running code, as `svc_build_info` tells it."),

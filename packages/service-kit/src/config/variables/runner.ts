@@ -20,7 +20,11 @@ export const RUNNER = {
   PTC_SETTLE_MAX_MS: ms(1000, "Latest closing of a batch of tool calls."),
   PORT: port(2000, "Port of the runner."),
   RUNNER_HOST: text("127.0.0.1", "Address that the runner listens on. Never a public one."),
-  SANDBOX_LOG_LEVEL: oneOf(["DEBUG", "INFO", "WARN", "ERROR"], "INFO", "Log verbosity of the runner."),
+  SANDBOX_LOG_LEVEL: oneOf(
+    ["DEBUG", "INFO", "WARN", "ERROR"],
+    "INFO",
+    "Log verbosity of the runner, or of the launcher in its place.",
+  ),
   SANDBOX_EXECUTE_BODY_LIMIT: size(50 * 2 ** 20, "Largest execute request of the runner.", { min: 1024 }),
   SANDBOX_ADVERTISED_URL: withNote(
     text("", "Where resumes of this runner's programs go."),

@@ -16,7 +16,7 @@ export const TRACING = {
     "Address of the OTLP receiver; spans go to /v1/traces below it.",
   ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: withNote(
-    url("", "The whole address for spans, where it is another one."),
+    url("", "The whole address for spans, where it is another one.", { query: true }),
     "`OTEL_EXPORTER_OTLP_ENDPOINT` and `/v1/traces`",
   ),
   OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(["http/json"], "http/json", "The only one that is spoken."),

@@ -6,11 +6,11 @@ import { expect, test } from "vitest";
 
 test("a commit may take the time in which a slow disk writes the largest form, and a refusal of it is final", async () => {
   const calls: InnerRequest[] = [];
-  const send = async (call: InnerRequest) => {
+  const whole = async (call: InnerRequest) => {
     calls.push(call);
     throw new ServiceError("store_unavailable");
   };
-  const storage = new FileStorage({ send } as unknown as InnerClient);
+  const storage = new FileStorage({ whole } as unknown as InnerClient);
   const commit = { namespace: "acme:user:u1", read_only: false, files: [newId()] };
   await expect(storage.commit(newId(), commit, { requestId: "r" })).rejects.toThrow(ServiceError);
   const config = loadConfig("api", { LOCAL_MODE: "true", SVC_INTERNAL_SERVICE_TOKEN: newSecret() });
