@@ -1,15 +1,15 @@
 /** Executions that a runner refuses before it has begun them, and what its metrics say of them. */
 import { type ErrorCode, type ExecuteRequest, newId } from "@svc/contracts";
+import { Slots } from "@svc/runner/admission/slots";
+import { execute } from "@svc/runner/execution/execute";
+import { Runtimes } from "@svc/runner/execution/runtimes";
+import type { Call } from "@svc/runner/execution/types";
+import { runnerMetrics } from "@svc/runner/metrics";
+import { ProgramRegistry } from "@svc/runner/programmatic/program-registry";
+import { type ProgrammaticDeps, startProgram } from "@svc/runner/programmatic/rounds";
 import { createLog, createRegistry, loadConfig } from "@svc/service-kit";
 import { newSigner } from "@svc/test-kit/credentials/signer";
 import { expect, it } from "vitest";
-import { Slots } from "../../../src/admission/slots.ts";
-import { execute } from "../../../src/execution/execute.ts";
-import { Runtimes } from "../../../src/execution/runtimes.ts";
-import type { Call } from "../../../src/execution/types.ts";
-import { runnerMetrics } from "../../../src/metrics.ts";
-import { ProgramRegistry } from "../../../src/programmatic/program-registry.ts";
-import { type ProgrammaticDeps, startProgram } from "../../../src/programmatic/rounds.ts";
 
 const config = loadConfig("runner", {
   SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: newSigner().pem,
