@@ -1,14 +1,14 @@
 /**
  * Drives one job: grant, run, answer. Infrastructure faults are repeated inside the worker's own deadline: a runner or
  * gateway that is away for a moment is waited for, and a run that broke is repeated once, since it has no effect but its
- * outputs. A job for which no runner has a slot waits as long as it may wait for its start; one that nobody waits for goes back to the
- * queue. A program with tools has others: once it may have run, only the API, which keeps its calls, repeats it.
+ * outputs. A job that no runner takes, for want of a slot or since all are away, waits as long as it may wait for its start; one that nobody
+ * waits for goes back to the queue. A program with tools has others: once it may have run, only the API, which keeps its calls, repeats it.
  */
 import { deadlinesFor, type Job, type JobResult, type RecordedCall, ServiceError } from "@svc/contracts";
 import type { StartedJob } from "@svc/job-queue";
 import { DeadlineSignal, retry } from "@svc/service-kit";
 import { publicAnswer } from "./answer.ts";
-import { faultOf } from "./error-classification.ts";
+import { type Fault, faultOf } from "./error-classification.ts";
 import { historyOf } from "./history.ts";
 import { failureOf } from "./public-error.ts";
 import { AWAY_MS, RetryPolicy } from "./retry-policy.ts";
@@ -50,7 +50,7 @@ async function runWithRetries(
 ): Promise<Round> {
   const history = job.ptc?.mode === "replay" ? await historyOf(deps.redis, job.execution_id) : undefined;
   const pauseAfter = (error: unknown) => {
-    const fault = faultOf(error);
+    const fault = faultOfRound(job, error);
     if (hasTools(job) && fault === "broken") return undefined;
     const pause = policy.pauseAfter(fault, performance.now());
     if (pause !== undefined)
@@ -60,12 +60,31 @@ async function runWithRetries(
   try {
     return await retry(() => runOnce(job, deadlines, signal, deps, history), pauseAfter, signal);
   } catch (error) {
-    // That it never started would not be true.
-    if (policy.hasRepeated && faultOf(error) === "busy") throw new ServiceError("sandbox_setup_failed");
+    if (["busy", "absent"].includes(faultOfRound(job, error))) throw notTaken(job, error, policy);
     if (job.session === undefined || deps.sessions === undefined || !mayBeOfState(error)) throw error;
     deps.log.warn({ request_id: job.request_id, err: error }, "running without the state of the session");
     return sessionRound(job, deadlines, signal, { ...deps, sessions: undefined });
   }
+}
+
+/** A paused program is with one runner: while that one stays away, the API has it run from the top elsewhere. */
+function faultOfRound(job: Job, error: unknown): Fault {
+  const fault = faultOf(error);
+  return fault === "absent" && job.resume !== undefined ? "away" : fault;
+}
+
+/** What a job ends with for which there was no runner in time; one that nobody waits for goes back to the queue. */
+function notTaken(job: Job, cause: unknown, { hasRepeated }: RetryPolicy): ServiceError {
+  // That it never started would not be true.
+  if (hasRepeated) return new ServiceError("sandbox_execution_failed", undefined, { cause });
+  const isBusy = faultOf(cause) === "busy";
+  return new ServiceError(
+    isBusy || job.kept !== undefined ? "queue_saturated" : "sandbox_setup_failed",
+    undefined,
+    {
+      cause,
+    },
+  );
 }
 
 /** Its state may be what a run of a session cannot get, or has no room for; its program is not refused for that. */

@@ -1,6 +1,6 @@
 /**
  * How often a run is repeated after a fault, and after which pause. A component that is away is retried for a while, counted
- * from the first fault; a slot is waited for until a time that the caller sets; a run that broke is repeated once. Pure: the caller
+ * from the first fault; a slot, and a runner, are waited for until a time that the caller sets; a run that broke is repeated once. Pure: the caller
  * brings the clock.
  */
 import type { Fault } from "./error-classification.ts";
@@ -13,10 +13,11 @@ export class RetryPolicy {
   #repeats = 0;
   #awaySince: number | undefined;
   #pause: number = PAUSE_MS.first;
-  #busyUntil: number;
+  #waitUntil: number;
 
-  constructor(busyUntilMs: number) {
-    this.#busyUntil = busyUntilMs;
+  /** `waitUntilMs`: for a slot, or a runner. */
+  constructor(waitUntilMs: number) {
+    this.#waitUntil = waitUntilMs;
   }
 
   /** The run may have begun. */
@@ -29,13 +30,13 @@ export class RetryPolicy {
     if (fault === "final") return undefined;
     if (fault === "broken") {
       this.#awaySince = undefined;
-      this.#busyUntil = Math.max(this.#busyUntil, nowMs + AWAY_MS);
+      this.#waitUntil = Math.max(this.#waitUntil, nowMs + AWAY_MS);
       this.#pause = PAUSE_MS.first;
       return ++this.#repeats > MAX_REPEATS ? undefined : this.#pause;
     }
-    if (fault === "busy") {
+    if (fault === "busy" || fault === "absent") {
       this.#awaySince = undefined;
-      return nowMs >= this.#busyUntil ? undefined : this.#nextPause();
+      return nowMs >= this.#waitUntil ? undefined : this.#nextPause();
     }
     this.#awaySince ??= nowMs;
     return nowMs - this.#awaySince >= AWAY_MS ? undefined : this.#nextPause();

@@ -20,9 +20,13 @@ describe("which faults are tried again", () => {
   it.each(["ECONNREFUSED", "ENOENT", "UND_ERR_CONNECT_TIMEOUT"])(
     "a runner that is away (%s) ran nothing",
     (code) => {
-      expect(fault("sandbox_execution_failed", withCode(code))).toBe("away");
+      expect(fault("sandbox_execution_failed", withCode(code))).toBe("absent");
     },
   );
+
+  it.each(["starting_up", "shutting_down"] as const)("a runner that is %s will be there again", (code) => {
+    expect(fault(code)).toBe("absent");
+  });
 
   it.each(["ECONNRESET", "UND_ERR_SOCKET", "EPIPE"])(
     "a connection that broke (%s) may have run it",

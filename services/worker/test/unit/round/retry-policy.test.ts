@@ -30,15 +30,18 @@ it("what is away is asked for less and less often, for 15 seconds", () => {
   expect(now - 1000).toBeLessThan(16_001);
 });
 
-it("a slot is waited for until the time that was set, whatever is away meanwhile", () => {
-  const policy = new RetryPolicy(60_000);
-  expect(policy.pauseAfter("busy", 30_000)).toBe(100);
-  expect(policy.pauseAfter("away", 30_200)).toBe(200);
-  expect(policy.pauseAfter("busy", 50_000)).toBe(400);
-  expect(policy.pauseAfter("away", 59_999)).toBe(800);
-  expect(policy.pauseAfter("busy", 60_000)).toBeUndefined();
-  expect(policy.hasRepeated).toBe(false);
-});
+it.each(["busy", "absent"] as const)(
+  "a slot, or a runner, is waited for until the time that was set, whatever is away meanwhile: %s",
+  (fault) => {
+    const policy = new RetryPolicy(60_000);
+    expect(policy.pauseAfter(fault, 30_000)).toBe(100);
+    expect(policy.pauseAfter("away", 30_200)).toBe(200);
+    expect(policy.pauseAfter(fault, 50_000)).toBe(400);
+    expect(policy.pauseAfter("away", 59_999)).toBe(800);
+    expect(policy.pauseAfter(fault, 60_000)).toBeUndefined();
+    expect(policy.hasRepeated).toBe(false);
+  },
+);
 
 it("a run that broke waits for a slot for 15 seconds at least", () => {
   const policy = new RetryPolicy(60_000);
@@ -58,7 +61,7 @@ it("after a long run that broke, what is away is waited for from then on", () =>
 });
 
 it("every series of faults comes to an end", () => {
-  const faults = fc.infiniteStream(fc.constantFrom<Fault>("away", "busy", "broken", "final"));
+  const faults = fc.infiniteStream(fc.constantFrom<Fault>("away", "busy", "absent", "broken", "final"));
   fc.assert(
     fc.property(faults, (series) => {
       const policy = new RetryPolicy(0);
