@@ -1,7 +1,7 @@
 /**
  * Calls between our components: keep-alive connections, request id and internal token on each call, bounded times,
  * failures as ServiceError. Error texts of other components never travel further: only their code does. An answer that is
- * read as a whole is read to its bound at most, and no longer than its call may take; the connection of another one is closed.
+ * read as a whole has a largest size, and the time that its call may take; beyond either its connection is closed.
  */
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
