@@ -4,6 +4,7 @@ import { CHECKS } from "../doctor/checks.ts";
 import { type Finding, verdict } from "../doctor/finding.ts";
 import { INSTANCE_OPTIONS } from "../instance.ts";
 import { findCopy } from "../running-copy.ts";
+import { withSwitches } from "../settings/switches.ts";
 import { paint, printable, printJson } from "../terminal.ts";
 
 const COLOURS = { ok: "green", warn: "yellow", fail: "red" } as const;
@@ -14,10 +15,14 @@ export const doctor = defineCommand({
   details: "Exit codes: 0 fit; 1 when something would make the service unsafe or unable to run.",
   options: {
     json: { doc: "Print {ok, checks} as JSON: ok is false where the exit code is 1." },
+    microvm: {
+      doc: "Look at this machine as ./svc up --microvm does: can microVMs run here, and by what?",
+    },
     ...INSTANCE_OPTIONS,
   },
-  run: async ({ values }, read) => {
-    const { instance } = findCopy(values);
+  run: async ({ values }, configured) => {
+    const { instance, state } = findCopy(values);
+    const read = withSwitches(configured, { microvm: values.microvm || state?.mode?.usesMicrovms });
     const findings: Finding[] = [];
     for (const check of CHECKS) {
       const found = await check(instance, read);

@@ -22,8 +22,8 @@ import { Problem } from "../problem.ts";
 import { waitReady } from "../readiness.ts";
 import { findCopy } from "../running-copy.ts";
 import { demandGoodSettings, resolveChecked, settingsWarnings } from "../settings/check.ts";
-import { adoptSettings, type Settings } from "../settings/sources.ts";
 import { settingsSinceStart } from "../settings/started.ts";
+import { type Switches, withSwitches } from "../settings/switches.ts";
 import type { Environment } from "../settings.ts";
 import { sized } from "../sizing.ts";
 import { stopBackground } from "../supervisor/background.ts";
@@ -68,7 +68,7 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
   run: async ({ values }, configured) => {
     const asRoot = await continueAsRoot(process.argv.slice(2), "the jail");
     if (asRoot !== undefined) return asRoot;
-    const settings = withFlags(configured, values);
+    const settings = withSwitches(configured, values);
     const instance = resolveChecked(values, process.env);
     const chosen = () => chooseImage(values, settings.values, readChoice(instance.dataDir));
     const running = await untilEnded(findCopy(values).state);
@@ -103,23 +103,6 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     return 0;
   },
 });
-
-interface Switches {
-  sessions: boolean;
-  microvm: boolean;
-}
-
-/** Flags are above the environment. */
-function withFlags(settings: Settings, { sessions, microvm }: Switches): Settings {
-  if (!sessions && !microvm) return settings;
-  const flags = {
-    ...(sessions ? { SVC_PERSIST_SESSIONS: "true" } : {}),
-    ...(microvm ? { KVM_ENABLED: "true" } : {}),
-  };
-  const chosen = { ...settings, values: { ...settings.values, ...flags } };
-  adoptSettings(chosen);
-  return chosen;
-}
 
 /** A running copy keeps its settings. */
 function demandMode({ url, mode }: State, { sessions, microvm }: Switches): void {

@@ -2,7 +2,7 @@
 
 import { existsSync, mkdtempSync, readFileSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { bundleOf } from "../components.ts";
 import type { Instance } from "../instance.ts";
 import { componentHealth } from "../readiness.ts";
@@ -11,7 +11,7 @@ import { tryConfinement } from "../supervisor/confinement.ts";
 import { logPath } from "../supervisor/logs.ts";
 import { readState, type State } from "../supervisor/state.ts";
 import { startAgain, svcLine } from "../svc-line.ts";
-import { findCgroups } from "../system/cgroups.ts";
+import { findCgroups, findGuestsCgroups } from "../system/cgroups.ts";
 import { entriesOfProc } from "../system/process.ts";
 import { isRoot } from "../system/root.ts";
 import { times } from "../terminal.ts";
@@ -28,7 +28,7 @@ export async function running(instance: Instance): Promise<Finding[]> {
       const restarts = state.components.find((process) => runsIn(process.name, name))?.restarts ?? 0;
       return healthFinding(name, { reason, restarts, log: logPath(instance.logsDir, name) });
     }),
-    groupLimits(limitsOf(state.cgroup)),
+    limits(state),
     procEntries(state.procEntries, entriesOfProc()),
   ];
 }
@@ -71,31 +71,60 @@ export function userFinding({ unprivileged }: Pick<State, "unprivileged">): Find
       );
 }
 
-/** Limits of the group over all jails, as the kernel's files say them; of version 2 it is one below jaild's own. */
-function limitsOf(cgroup: string): { memory?: string; pids?: string } {
-  const limits: { memory?: string; pids?: string } = {};
-  for (const folder of findCgroups(cgroup).flatMap((own) => [own, join(own, "jails")])) {
+/** As the kernel's files say them; undefined where there is no such file. */
+interface GroupLimits {
+  memory?: string;
+  pids?: string;
+}
+
+/** Of all jails together; of each microVM by itself, as the launcher starts no more of them than fit. */
+function limits({ cgroup, components }: State): Finding {
+  const launcher = components.find(({ name }) => name === "launcher");
+  // Of version 2 it is a group below jaild's own.
+  if (launcher === undefined)
+    return groupLimits(limitsOf(findCgroups(cgroup).flatMap((own) => [own, join(own, "jails")])));
+  const folders = launcher.process === undefined ? [] : findGuestsCgroups(launcher.process.pid);
+  const guests = [...new Set(folders.map((folder) => basename(folder)))];
+  return guestLimits(guests.map((guest) => limitsOf(folders.filter((folder) => basename(folder) === guest))));
+}
+
+function limitsOf(folders: readonly string[]): GroupLimits {
+  const found: GroupLimits = {};
+  for (const folder of folders) {
     for (const [name, kind] of [
       ["memory.max", "memory"],
       ["memory.limit_in_bytes", "memory"],
       ["pids.max", "pids"],
     ] as const) {
-      if (existsSync(join(folder, name))) limits[kind] = readFileSync(join(folder, name), "utf8").trim();
+      if (existsSync(join(folder, name))) found[kind] = readFileSync(join(folder, name), "utf8").trim();
     }
   }
-  return limits;
+  return found;
 }
 
 /** What the kernel says where a group of version 1 has no limit of memory: the largest number of whole pages. */
 const NO_LIMIT = 2 ** 62;
 
-export function groupLimits({ memory, pids }: { memory?: string; pids?: string }): Finding {
+function openOnes({ memory, pids }: GroupLimits): string[] {
   const isOpen = (limit: string | undefined) =>
     limit === undefined || limit === "max" || Number(limit) >= NO_LIMIT;
-  const open = [...(isOpen(memory) ? ["memory"] : []), ...(isOpen(pids) ? ["processes"] : [])];
+  return [...(isOpen(memory) ? ["memory"] : []), ...(isOpen(pids) ? ["processes"] : [])];
+}
+
+export function groupLimits(found: GroupLimits): Finding {
+  const open = openOnes(found);
   return open.length === 0
-    ? ok("limits", `all jails together: ${memory} bytes, ${pids} processes`)
+    ? ok("limits", `all jails together: ${found.memory} bytes, ${found.pids} processes`)
     : warn("limits", `none over all jails together: ${open.join(", ")}`, `${startAgain()} sets them.`);
+}
+
+export function guestLimits(guests: readonly GroupLimits[]): Finding {
+  const [guest] = guests;
+  if (guest === undefined) return ok("limits", "no microVM runs at this moment");
+  const open = [...new Set(guests.flatMap(openOnes))];
+  return open.length === 0
+    ? ok("limits", `each microVM: ${guest.memory} bytes, ${guest.pids} processes`)
+    : warn("limits", `none for a microVM: ${open.join(", ")}`, `${startAgain()} sets them.`);
 }
 
 /** Jails hide the entries that were there when they were prepared; a module may bring another. */

@@ -49,6 +49,12 @@ function search(folder: string, isMeant: (name: string) => boolean, depth: numbe
   return found;
 }
 
+/** One folder for each guest of a launcher that runs, and hierarchy: those of a guest have the same last part. */
+export function findGuestsCgroups(launcher: number): string[] {
+  const own = findAll((entry) => LAUNCHERS_NAME.exec(entry)?.[1] === String(launcher));
+  return own.flatMap((folder) => subfolders(folder).map((guest) => join(folder, guest)));
+}
+
 /** Removes what launchers have left that were killed. */
 export function removeLaunchersCgroups(): void {
   const isLeft = (name: string) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { groupLimits, procEntries, userFinding } from "../../src/doctor/copy.ts";
+import { groupLimits, guestLimits, procEntries, userFinding } from "../../src/doctor/copy.ts";
 import { corePattern, fileNumbers, speculation } from "../../src/doctor/host.ts";
 import { packagesFinding } from "../../src/doctor/image.ts";
 import { closedFolders } from "../../src/supervisor/view.ts";
@@ -72,6 +72,19 @@ describe("the running copy", () => {
     [{}, "warn"],
   ])("limits all jails together: %j is %s", (limits, grade) => {
     expect(groupLimits(limits).grade).toBe(grade);
+  });
+
+  it("limits each microVM, or a line names what one is without", () => {
+    const limited = { memory: "1000", pids: "99" };
+    expect(guestLimits([])).toMatchObject({ grade: "ok", note: "no microVM runs at this moment" });
+    expect(guestLimits([limited, limited])).toMatchObject({
+      grade: "ok",
+      note: "each microVM: 1000 bytes, 99 processes",
+    });
+    expect(guestLimits([limited, { memory: "max" }, {}])).toMatchObject({
+      grade: "warn",
+      note: "none for a microVM: memory, processes",
+    });
   });
 
   it("names what a module has added to /proc since", () => {

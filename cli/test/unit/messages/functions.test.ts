@@ -11,7 +11,7 @@ import { adviceFor } from "@svc/cli/credentials/advice";
 import { keyPairOf } from "@svc/cli/credentials/key-pair";
 import { lendApiKeys } from "@svc/cli/credentials/lend";
 import { apiKeysPath } from "@svc/cli/credentials/place";
-import { groupLimits, procEntries, userFinding } from "@svc/cli/doctor/copy";
+import { groupLimits, guestLimits, procEntries, userFinding } from "@svc/cli/doctor/copy";
 import type { Finding } from "@svc/cli/doctor/finding";
 import * as host from "@svc/cli/doctor/host";
 import { packagesFinding } from "@svc/cli/doctor/image";
@@ -126,6 +126,9 @@ it("doctor: the copy", async () => {
   await finding("components as users", () => userFinding({ unprivileged: true }));
   await finding("limits", () => groupLimits({ memory: "1000000", pids: "5000" }));
   await finding("no limits", () => groupLimits({ memory: "max" }));
+  await finding("limits of microVMs", () => guestLimits([{ memory: "1000000", pids: "200" }]));
+  await finding("no limits of a microVM", () => guestLimits([{ memory: "max" }]));
+  await finding("no microVM", () => guestLimits([]));
   await finding("/proc as before", () => procEntries(["stat"], ["stat"]));
   await finding("/proc with more", () => procEntries(["stat"], ["stat", "new"]));
   await finding("an image of the manifest", () => packagesFinding("a 1 all x", "a 1 all x"));

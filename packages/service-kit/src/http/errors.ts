@@ -20,6 +20,8 @@ const REQUEST_TIMEOUT = 408;
 const UNAVAILABLE = 503;
 /** What a component answers while it starts or stops, or has no room: no fault, so no line at error level. */
 const NO_FAULT: ReadonlySet<ErrorCode> = new Set(["starting_up", "shutting_down", "runner_busy"]);
+/** More was asked for than there is room: nothing is broken, and an operator may want to add room. */
+const OVERLOAD: ErrorCode = "queue_saturated";
 /** Of a 503 whose thrower knows nothing better. */
 export const RETRY_AFTER = { "retry-after": "2" } as const;
 
@@ -83,8 +85,12 @@ export function noteError(request: FastifyRequest, error: ServiceError): void {
     err: loggedError(error.cause),
   };
   const { message } = ERRORS[error.code];
-  if (error.status >= 500 && !NO_FAULT.has(error.code)) request.log.error(line, message);
-  else request.log.debug(line, message);
+  request.log[levelOf(error)](line, message);
+}
+
+function levelOf({ status, code }: ServiceError): "error" | "warn" | "debug" {
+  if (status < 500 || NO_FAULT.has(code)) return "debug";
+  return code === OVERLOAD ? "warn" : "error";
 }
 
 export async function sendError(

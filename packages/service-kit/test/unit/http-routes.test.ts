@@ -131,13 +131,17 @@ describe("start-up and shutdown", () => {
     expect(levels().filter((level) => level > 30)).toEqual([]);
   });
 
-  it("nor is it that there is no room", async () => {
-    const { app, logged } = server();
-    app.post("/work", async () => {
-      throw new ServiceError("runner_busy");
+  it.each([
+    ["runner_busy", 20],
+    ["queue_saturated", 40],
+    ["storage_unavailable", 50],
+  ] as const)("%s is logged at level %i: to have no room is no fault either", async (code, most) => {
+    const { app, levels } = at("running");
+    app.post("/crowded", async () => {
+      throw new ServiceError(code);
     });
-    expect((await app.inject({ method: "POST", url: "/work", payload: {} })).statusCode).toBe(503);
-    expect(logged()).not.toContain('"level":50');
+    expect((await app.inject({ method: "POST", url: "/crowded", payload: {} })).statusCode).toBe(503);
+    expect(Math.max(...levels())).toBe(most);
   });
 
   it("work is done again as soon as the state says so", async () => {
