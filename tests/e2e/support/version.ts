@@ -25,7 +25,7 @@ interface Planned {
   env: Record<string, string>;
 }
 
-/** Written for every version since 9f1e73a: these modules and functions have not changed since. */
+/** Of every version that can be the last one: these modules and functions have not changed since 9f1e73a. */
 const PLAN = `
 const [tree, environment] = process.argv.slice(1);
 const env = JSON.parse(environment);

@@ -95,6 +95,3 @@ export const canaryKey = (kind: QueueKind): string => `svc:canary:last-success:$
 /** What readiness says of queues without such an execution. */
 export const canaryReason = (kinds: readonly QueueKind[]): string =>
   `no execution went through in the last minute (${kinds.join(", ")})`;
-
-/** The key that the API of the version before reads, for all queues. Workers of this version write it, so that it stays ready during an upgrade. */
-export const EARLIER_CANARY_KEY = "svc:canary:last-success";

@@ -4,7 +4,7 @@
 -- ARGV[3]: hash of the callback token (hashes are compared: where two differ tells nothing about the token)
 -- ARGV[4]: most calls of an exchange   ARGV[5]: most bytes of their texts together
 -- ARGV[6..]: for each call its id, the name of its tool as JSON, its text, a digest of what it asks for; no id twice. Calls of one id with
---   equal digests are the same; one that an earlier version recorded has none, and is the same when its text is.
+--   equal digests are the same.
 -- Returns: {'unopened'} without an exchange, {'refused'}, {'undeclared'}, {'full'}, {'large'}, {'other'}: an id is another call's; or how the
 --   first call stands: {'answered', text of the result, new}, {'waiting', ms left, new}; `new`: how many calls were new
 local token = redis.call('HGET', EXCHANGE, 'token')
@@ -13,11 +13,6 @@ if not token then
 end
 if token ~= ARGV[3] then
   return { 'refused' }
-end
--- Of a call without a digest.
-local function has_text(id, text)
-  local recorded = redis.call('HGET', CALLS, id)
-  return string.sub(recorded, string.find(recorded, ' ', 1, true) + 1) == text
 end
 local fresh, is_other = {}, false
 local bytes = tonumber(redis.call('HGET', EXCHANGE, 'bytes') or 0)
@@ -28,14 +23,11 @@ for index = 6, #ARGV, 4 do
     changed({ EXECUTION })
     return { 'undeclared' }
   end
-  local recorded = redis.call('HGET', EXCHANGE, 'digest:' .. id)
   if redis.call('HEXISTS', CALLS, id) == 0 then
     fresh[#fresh + 1] = index
     bytes = bytes + #text
-  elseif recorded then
-    is_other = is_other or recorded ~= digest
-  else
-    is_other = is_other or not has_text(id, text)
+  elseif redis.call('HGET', EXCHANGE, 'digest:' .. id) ~= digest then
+    is_other = true
   end
 end
 if is_other then

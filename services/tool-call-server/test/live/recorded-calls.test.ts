@@ -101,15 +101,6 @@ describe("calls that are repeated with other arguments", () => {
     expect(await refusal(roomy.record(exchange, toRecord(ids)))).toBe("400 invalid_request");
     expect((await sent()) - before).toBeLessThan(100_000);
   });
-
-  it("are told by their text where an earlier version has recorded them, without digests", async () => {
-    const { roomy, store } = await startRoomy();
-    const exchange = await roomy.open();
-    await roomy.record(exchange, [A, B]);
-    expect(await store.hdel(`svc:tool:${exchange.execution}:session`, "digest:a", "digest:b")).toBe(2);
-    expect((await roomy.record(exchange, [A, B, C])).status).toBe(200);
-    expect(await refusal(roomy.record(exchange, [call("a", { x: 2 })]))).toBe("400 invalid_request");
-  });
 });
 
 it("calls are recorded also while no more may wait for their results", async () => {

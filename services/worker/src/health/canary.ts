@@ -8,7 +8,6 @@ import {
   CANARY_MAX_AGE_MS,
   canaryKey,
   canaryReason,
-  EARLIER_CANARY_KEY,
   findLanguage,
   type Job,
   type JobResult,
@@ -103,13 +102,10 @@ export class Canary {
     if (oldest !== NEVER) metrics.canarySucceeded(today - (now - oldest));
     if (now - watched.published < PUBLISH_MS) return;
     watched.published = now;
-    const keys = [canaryKey(kind), EARLIER_CANARY_KEY];
-    Promise.all(keys.map((key) => redis.set(key, String(today), "PX", CANARY_MAX_AGE_MS))).catch(
-      (error: Error) => {
-        watched.published = NEVER;
-        log.warn({ err: errorText(error) }, "writing the canary's success failed");
-      },
-    );
+    redis.set(canaryKey(kind), String(today), "PX", CANARY_MAX_AGE_MS).catch((error: Error) => {
+      watched.published = NEVER;
+      log.warn({ err: errorText(error) }, "writing the canary's success failed");
+    });
   }
 
   #tick(): void {
