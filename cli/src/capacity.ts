@@ -1,7 +1,7 @@
 /**
- * Whether the memory of this machine is enough for the slots: what each may take at worst, its file systems included, times
- * how many are active at once. All jails together get no more than the machine has but for a reserve, so that a shortage is
- * theirs. Pure but for the manifest of the image.
+ * Checks whether the memory of this machine is enough for the slots: the worst case of one slot, its file systems included,
+ * times the number of active slots. All jails together get the machine's memory minus a reserve, so a shortage of memory
+ * hits jails and not the components. Pure, except that it reads the manifest of the image.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,26 +12,29 @@ import { usesMicrovms } from "./topology.ts";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
-/** jaild's size of /dev/shm in a jail. */
+/** Size of /dev/shm in a jail, as jaild sets it. */
 const SHM_BYTES = 64 * MIB;
-/** Of the machine's memory. Paused programs go while less than this is available. */
+/** Reserve, as a share of the machine's memory. While less than this is available, paused programs are evicted. */
 const RESERVE_SHARE = 0.1;
-/** For the components and the system, which take some 600 MiB under load; a small machine gives a quarter. */
+/**
+ * Reserve for the components and the system, which take about 600 MiB under load. A small machine reserves a quarter of its
+ * memory at most.
+ */
 const RESERVE_BYTES = GIB;
 const RESERVE_MOST_SHARE = 0.25;
 
-/** What all jails together may take. */
+/** The memory that all jails together may take. */
 export function memoryOfJails(totalBytes: number): number {
   const least = Math.min(RESERVE_BYTES, RESERVE_MOST_SHARE * totalBytes);
   return Math.floor(totalBytes - Math.max(least, RESERVE_SHARE * totalBytes));
 }
 
-/** What jaild needs for a slot besides the program's own processes. */
+/** Processes that jaild needs for a slot, in addition to the program's own processes. */
 const PROCESSES_OF_SLOT = 8;
-/** The most that the kernel takes. */
+/** The largest number that the kernel accepts. */
 const MOST_PROCESSES = 4_194_304;
 
-/** Processes and threads of all jails together: as many as each slot may have. */
+/** The limit of processes and threads for all jails together: the limit of one slot times the number of slots. */
 export function processesOfJails(slots: number, caller: Environment): number {
   const overrides = Object.values(settingOf("SANDBOX_LIMIT_OVERRIDES", caller));
   const own = overrides.map(({ max_process_count: count }) => count ?? 0);
@@ -39,13 +42,13 @@ export function processesOfJails(slots: number, caller: Environment): number {
   return Math.min(slots * (most + PROCESSES_OF_SLOT), MOST_PROCESSES);
 }
 
-/** Languages that are installed; those that are compiled have two limits. */
+/** An installed language. A compiled language has two memory limits: one for the compiler and one for the run. */
 export interface Language {
   language: string;
   compile?: unknown;
 }
 
-/** The most that one slot may charge. */
+/** The most memory that can be charged to one slot. */
 export function slotBytes(caller: Environment, languages: readonly Language[]): number {
   const overrides = settingOf("SANDBOX_LIMIT_OVERRIDES", caller);
   const run = settingOf("SANDBOX_RUN_MEMORY_LIMIT", caller);
@@ -60,35 +63,40 @@ export function slotBytes(caller: Environment, languages: readonly Language[]): 
   return Math.max(run, ...limits) + files;
 }
 
-/** QEMU's own, with code that it has translated. */
+/** Memory that QEMU itself takes, including code that it has translated. */
 export const MICROVM_OVERHEAD_MIB = 256;
 
-/** The most that a microVM takes of this machine. A program has a microVM of its own. */
+/** The most memory of this machine that a microVM takes. Each program has a microVM of its own. */
 export function microvmBytes(caller: Environment): number {
   return (settingOf("LAUNCHER_RAM_MIB", caller) + MICROVM_OVERHEAD_MIB) * MIB;
 }
 
 export interface Machine {
   cores: number;
-  /** That this process and its children may use. */
+  /** Memory that this process and its children may use. */
   memoryBytes: number;
 }
 
-/** What all microVMs together may take where nothing is set, beside the saved one. */
+/**
+ * The memory that all microVMs together may take when LAUNCHER_MEMORY_MIB is not set. Leaves room for the saved microVM that
+ * others start from.
+ */
 export function memoryOfMicrovms(memoryBytes: number, ramMib: number): number {
   return Math.max(0, memoryOfJails(memoryBytes) - ramMib * MIB);
 }
 
-/** Two for each processor: programs wait for their files and tools, too. A small machine still runs several. */
+/** Two for each processor, because programs also wait for their files and tools. A small machine still runs several. */
 const JOBS_PER_CORE = 2;
 const LEAST_JOBS = 4;
-/** Of the variable. */
+/** The maximum of SANDBOX_MAX_CONCURRENT_JOBS. */
 const MOST_JOBS = 512;
 
 export interface Capacity {
   /** Programs that may run at once. */
   jobs: number;
-  /** As asked for, or by the processors; more than `jobs` when that does not fit. */
+  /**
+   * The number that the operator set, or else the number that the processors allow. Larger than `jobs` when it does not fit.
+   */
   wanted: number;
   isSet: boolean;
   /** Each program has a microVM of its own. */
@@ -122,7 +130,7 @@ function microvmsBytes(memoryBytes: number, caller: Environment): number {
   return set || memoryOfMicrovms(memoryBytes, settingOf("LAUNCHER_RAM_MIB", caller));
 }
 
-/** Of the image; none where it is not built yet. */
+/** The languages of the image; none when the image is not built yet. */
 export function languagesOf({ image }: Pick<Instance, "image">): Language[] {
   const manifest = join(image, "runtimes.json");
   if (!existsSync(manifest)) return [];
@@ -132,7 +140,7 @@ export function languagesOf({ image }: Pick<Instance, "image">): Language[] {
 
 const gib = (bytes: number) => `${(bytes / GIB).toFixed(1)} GiB`;
 
-/** What does not fit, in numbers; undefined when all does. */
+/** Says in numbers what does not fit; undefined when everything fits. */
 export function shortageOf(capacity: Capacity): { message: string; advice: string } | undefined {
   const { jobs, wanted, inMicrovms, slotBytes: slot, jailsBytes, totalBytes } = capacity;
   if (jobs >= wanted) return undefined;
@@ -150,8 +158,8 @@ export function shortageOf(capacity: Capacity): { message: string; advice: strin
 }
 
 /**
- * As many slots as fit, and a line that says so when they are fewer than the processors would allow. What somebody set and
- * does not fit is a Problem, and so is a single slot that does not.
+ * Returns the number of slots that fit, with a notice when that is fewer than the processors would allow. Throws a Problem
+ * when the number that the operator set does not fit, or when not even one slot fits.
  */
 export function fitted(capacity: Capacity): { jobs: number; notice?: string } {
   const { jobs, wanted, isSet } = capacity;

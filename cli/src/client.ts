@@ -1,4 +1,6 @@
-/** What the command line needs of the public API. Every failure becomes a Problem that says what to do. */
+/**
+ * A client of the public API, limited to what the command line needs. Every failure becomes a Problem that says what to do.
+ */
 
 import { type IncomingMessage, request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
@@ -31,7 +33,7 @@ export interface ExecResult {
   wall_time: number;
   files_omitted?: { name: string; reason: string }[];
   files_omitted_count?: number;
-  /** Absent where sessions are off. */
+  /** Absent when the service keeps no sessions. */
   session_state_persisted?: boolean;
   session_state_restore_failed?: boolean;
   session_state_conflict?: boolean;
@@ -54,7 +56,7 @@ export function credentialsOf(token: string | undefined): { authorization?: stri
   throw new Problem("the token holds characters that no token has", undefined, USAGE_EXIT_CODE);
 }
 
-/** Settles when more may come. */
+/** Resolves when the receiver is ready for more output. */
 export type TellOutput = (stream: "stdout" | "stderr", text: string) => Promise<void>;
 
 interface Output {
@@ -66,7 +68,10 @@ export class Client {
   readonly #credentials: { authorization?: string };
   readonly #whenUnreachable: string;
 
-  /** `address`: with or without scheme and /v1. `token`: a JWT or an API key. `whenUnreachable`: what to do then. */
+  /**
+   * `address`: with or without scheme and /v1. `token`: a JWT or an API key. `whenUnreachable`: advice for a service that
+   * does not answer.
+   */
   constructor(
     address: string,
     { token, whenUnreachable }: { token?: string | undefined; whenUnreachable: string },
@@ -80,7 +85,10 @@ export class Client {
     return (await json(await this.#request("POST", "/exec", bodyOf(request)))) as ExecResult;
   }
 
-  /** The same, with the program's output told as it comes. A service that does not stream tells it at the end. */
+  /**
+   * Like `exec`, but passes on the program's output as it arrives. When the service does not stream, the output is passed on
+   * at the end.
+   */
   async follow(request: ExecRequest, tell: TellOutput): Promise<ExecResult> {
     const answer = await this.#request("POST", "/exec", bodyOf(request), EVENTS_OR_JSON);
     if (answer.headers["content-type"]?.startsWith(EVENT_STREAM)) return this.#followed(answer, tell);
@@ -119,7 +127,9 @@ export class Client {
     return buffer(await this.#request("GET", `/download/${file.storage_session_id}/${file.id}`));
   }
 
-  /** node:http and not fetch: no time limit of its own (the service's deadlines decide), and no refused ports. */
+  /**
+   * Uses node:http because fetch has a time limit of its own and refuses some ports. Here the service's deadlines decide.
+   */
   #request(
     method: string,
     path: string,
@@ -168,7 +178,7 @@ async function refusal(response: IncomingMessage): Promise<Problem> {
   return refusalOf(response.statusCode ?? 0, await text(response), response.headers["retry-after"]);
 }
 
-/** `when`: the status, or what is known instead. */
+/** `when`: the HTTP status, or a phrase that replaces it when there is no status. */
 function refusalOf(when: number | string, body: string, retryAfter: string | undefined): Problem {
   try {
     const { error, message, details } = JSON.parse(body) as {

@@ -6,16 +6,16 @@ import type { Problem } from "./problem.ts";
 import { paint, printable } from "./terminal.ts";
 import { problemOf } from "./unexpected.ts";
 
-/** `more`: commands beside the operator's. No error shows an operator a stack trace. */
+/** `more`: commands in addition to the operator's. An error never shows an operator a stack trace. */
 export async function runCommandLine(more: Commands = {}): Promise<void> {
-  // The reader has had enough (`./svc doctor | head -3`).
+  // The reader has closed the pipe (`./svc doctor | head -3`).
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
     process.exit(0);
   });
-  // Nobody reads what is told beside the output: no reason to leave the work half done.
+  // Nobody reads the messages on stderr. That is no reason to leave the work half done.
   process.stderr.on("error", () => undefined);
-  // Both end the process, as they do without us: its state is unknown.
+  // Both events end the process, as they do by default, because its state is unknown.
   for (const event of ["uncaughtException", "unhandledRejection"]) {
     process.on(event, (error: unknown) => {
       show(problemOf(error));
@@ -29,7 +29,7 @@ export async function runCommandLine(more: Commands = {}): Promise<void> {
     demandKnownTopic(before, parser);
     await parser.parseAsync(before.length === 0 ? ["--help"] : before, { from: "user" });
   } catch (error) {
-    // Help or version were asked for and are printed.
+    // The help or the version was requested and is printed.
     if (error instanceof CommanderError && error.exitCode === 0) return;
     show(problemOf(error));
   }

@@ -21,15 +21,15 @@ import { asTyped, meanCopy } from "./svc-line.ts";
 export interface CommandSpec<T extends Options> {
   /** What follows `./svc ` in the usage line, the command's name first. */
   usage: string;
-  /** Arguments beside the options, in commander's form: `[FILE...]`. Without it the command takes none. */
+  /** Positional arguments in commander's form, such as `[FILE...]`. Without it the command takes none. */
   positionals?: string;
-  /** What a shell may offer for them. */
+  /** Values that shell completion may offer for the positional arguments. */
   words?: readonly string[];
   summary: string;
   /** More lines of help: examples, exit codes. */
   details?: string;
   options: T;
-  /** Answers the exit code. With the options of an instance, `process.env` holds the settings file's values, too. */
+  /** Returns the exit code. When the command has the options of an instance, `process.env` also holds the values of the settings file. */
   run: (parsed: Parsed<T>, settings: Settings) => Promise<number>;
 }
 
@@ -56,7 +56,7 @@ export function defineCommand<const T extends Options>(spec: CommandSpec<T>): Co
   };
 }
 
-/** A command that is about no copy reads no settings file. */
+/** A command that concerns no copy reads no settings file. */
 function settingsFor(options: Options, values: SettingsFlags): Settings {
   if (!Object.hasOwn(options, "settings")) return mergeSettings(new Map(), undefined, process.env);
   meanCopy(values, process.env);

@@ -30,7 +30,10 @@ const HIDDEN: Commands = {
 
 const FOR_DEVELOPERS = "For developers:";
 
-/** A parser that has the named command; for any other name it has all, to list or suggest them. `more`: for developers. */
+/**
+ * Returns a parser that has the named command. For any other name the parser has all commands, to list or suggest them.
+ * `more`: commands for developers.
+ */
 export async function parserFor(
   name: string | undefined,
   rest: string[] = [],

@@ -1,6 +1,6 @@
 /**
- * The processes of a local copy as data: what each runs, as whom, what it waits for at the start, and the order of the
- * end. Every process dies with the supervisor (PR_SET_PDEATHSIG, set by setpriv, which then becomes the program).
+ * Describes the processes of a local copy as data: the command and user of each process, what it waits for at the start, and
+ * the stop order. Every process dies with the supervisor: setpriv sets PR_SET_PDEATHSIG and then becomes the program.
  */
 
 import { existsSync, realpathSync, rmSync, symlinkSync } from "node:fs";
@@ -34,19 +34,21 @@ export interface Component {
   name: ComponentName;
   command: readonly string[];
   env: Record<string, string>;
-  /** Answers undefined when the component takes requests, else what is missing. Called often; never throws. */
+  /** Returns undefined when the component takes requests, otherwise what is missing. It is called often and never throws. */
   probe: () => Promise<string | undefined>;
-  /** These must answer before this one is started for the first time. */
+  /** Components that must answer before this one starts for the first time. */
   after: readonly ComponentName[];
-  /** When memory runs short processes of a higher score are ended first. Jails have the highest. */
+  /**
+   * The oom_score_adj: when memory runs short, the kernel kills processes with a higher score first. Jails have the highest.
+   */
   oomScore: number;
 }
 
-/** Those that cannot be missed: without them nobody's run goes on. Programs come first, then the other components. */
+/** For components that no run can do without. Programs are killed first, then the other components. */
 const LAST_TO_GO = -500;
 const BEFORE_THEM = 0;
 
-/** Ends first to last; what is on one line ends together. A component outlives those that need it. */
+/** The stop order: first to last; the components on one line stop together. A component outlives those that need it. */
 export const STOP_ORDER: readonly (readonly ComponentName[])[] = [
   ["api", "combined"],
   ["worker"],
@@ -69,12 +71,12 @@ export const HEALTH: Record<ComponentType, string> = {
 
 export const NODE = join(ROOT, `node_modules/node-linux-${process.arch}/bin/node`);
 /**
- * The first bounds each half of V8's young generation, in MiB: by itself it grows to 16 with work, and what it freed stays with
- * the process until the next collection of the whole heap. The second is how many threads help V8: while it collects,
- * four, as by itself, take the processors from requests. An empty list leaves V8 to itself.
+ * The first option limits each half of V8's young generation, in MiB. By default it grows to 16 with work, and what it frees
+ * stays with the process until the next collection of the whole heap. The second is the number of threads that help V8. The
+ * default of four takes processor time from requests during a collection. An empty list leaves V8 at its defaults.
  */
 export const NODE_OPTIONS = ["--max-semi-space-size=4", "--v8-pool-size=2"];
-/** Beside the packages that they contain, and gone with them. */
+/** Beside the packages that they contain, so that both are removed together. */
 export const BUNDLES = join(ROOT, "node_modules/.cache/components");
 export const JAILD = join(ROOT, "jail/build/jaild");
 export const JAILD_ENVIRONMENT = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
@@ -83,9 +85,9 @@ export interface Setting {
   instance: Instance;
   secrets: Secrets;
   caller: Readonly<Record<string, string | undefined>>;
-  /** What components see that have users of their own; undefined: they run as the supervisor does. */
+  /** The file system view of components that have users of their own. Undefined: they run as the supervisor's user. */
   view: View | undefined;
-  /** Whether the process of the API inherits a socket that is bound to its address, after its logs. */
+  /** Whether the API process inherits a socket that is bound to its address. Its descriptor comes after the descriptors of the logs. */
   isApiHeld?: boolean;
   /** The control group for jaild (system/jails-group.ts). */
   jailsGroup?: string | undefined;
@@ -108,24 +110,24 @@ export function bundleOf(name: ServiceProcess): string {
   return join(BUNDLES, `${name}.mjs`);
 }
 
-/** Turns a program into a process of the component: with its user and in its view. */
+/** Returns the words that run a program as a process of the component: with the component's user and in its view. */
 function as(name: ComponentName, signal: "KILL" | "TERM", { instance, view }: Setting): string[] {
   if (view === undefined || !isUnprivileged(name)) return confined(signal, undefined);
   return [...view.enter, ...confined(signal, userOf(name, instance))];
 }
 
-/** Where the log lines of each component go in a process of several: descriptors as Child opens them, after the first three. */
+/** Names the log descriptor of each component in a process that runs several. Child opens these descriptors after the first three. */
 function logArguments(name: ServiceProcess): string[] {
   const [, ...logs] = logsOf(name);
   return logs.map((component, at) => `${component}=${3 + at}`);
 }
 
-/** The descriptor of the API's address, which it listens on instead of opening its own. */
+/** Names the descriptor that is bound to the API's address. The API listens on it instead of opening its own socket. */
 function listenArgument(name: ServiceProcess, { isApiHeld = false }: Setting): string[] {
   return isApiHeld && runsIn(name, "api") ? [`listen=${2 + logsOf(name).length}`] : [];
 }
 
-/** What `svc_build_info` tells beside the version. */
+/** What `svc_build_info` reports in addition to the version. */
 const buildOf = ({ commit }: Version) => (commit === undefined ? {} : { SVC_BUILD_COMMIT: commit });
 
 function serviceProcess(name: ServiceProcess, setting: Setting): Component {
@@ -151,18 +153,18 @@ function serviceProcess(name: ServiceProcess, setting: Setting): Component {
 }
 
 /**
- * Jails beyond the runner's slots: while a used one is made anew the next run finds one that is ready, and a health check
+ * Jails in addition to the runner's slots. While a used jail is replaced, the next run finds a ready one, and a health check
  * never waits for programs.
  */
 export const SPARE_JAILS = 2;
 /** How long files may take; files of a program that has ended may first have to wait for the answers to its last calls. */
 const FETCH_MS = 120_000;
-/** How much longer jaild waits for a job than staging may take: the runner says first that it took too long. */
+/** How much longer jaild waits for a job than staging may take. With this margin the runner reports the timeout first. */
 const STAGE_MS = 30_000;
-/** Of jaild's own times. */
+/** The maximum of jaild's own timeouts. */
 const MAX_MS = 3_600_000;
 
-/** Of jaild. */
+/** jaild's limit (SLOTS_MAX). */
 const MOST_SLOTS = 1024;
 
 /** The command line of jaild, its program first. */
@@ -224,7 +226,7 @@ function jaild(setting: Setting): Component {
   };
 }
 
-/** Without links, so that a copy that runs keeps the image that it started with. */
+/** The path without symbolic links, so that a running copy keeps the image that it started with. */
 export function imageFolder({ image }: Pick<Instance, "image">): string {
   if (!existsSync(join(image, "rootfs")))
     throw new Problem(`the root image ${image} is not built`, `Run: ${svcLine("up")}`);
@@ -233,7 +235,7 @@ export function imageFolder({ image }: Pick<Instance, "image">): string {
 
 export const rootImage = (instance: Pick<Instance, "image">) => join(imageFolder(instance), "rootfs");
 
-/** Called through a link of the right name, because the name decides what the program does. */
+/** Calls the program through a symbolic link named redis-server, because the name decides what the program does. */
 function redisServer(setting: Setting): Component {
   const { instance } = setting;
   const program = redisProgram();

@@ -11,14 +11,17 @@ import { modeOf } from "./mode.ts";
 import { givenSecrets, type Secrets } from "./secrets.ts";
 import { componentsIn, type ServiceProcess, serviceProcesses, usesMicrovms } from "./topology.ts";
 
-/** Halves the start of a component. It lies beside the code and is writable for those who may write the code. */
+/**
+ * Node's compile cache, which halves the start time of a component. It lies beside the code, and whoever may write the code
+ * may write it.
+ */
 export const COMPILE_CACHE = join(ROOT, "node_modules/.cache/compile");
 
 /**
- * glibc's malloc, told to give back what it does not need. One arena for the main thread and one for V8's own threads
- * together: with one each, what these have freed after compiling stays with each of them (10 MiB and more in a component
- * that was busy). Fixed limits above which a block is a mapping of its own and goes back when it is freed: by itself
- * malloc raises them to 32 MiB, and holes stay (2 to 6 MiB in each component).
+ * Settings that make glibc's malloc return memory that it does not need. Two arenas: one for the main thread, one for all of
+ * V8's own threads. With an arena for each, memory that these threads free after compiling stays with them (10 MiB and more
+ * in a component that was busy). The thresholds are fixed: a larger block becomes a mapping of its own, which is returned
+ * when it is freed. By default malloc raises the thresholds to 32 MiB, and holes remain (2 to 6 MiB in each component).
  */
 export const MALLOC = {
   MALLOC_ARENA_MAX: "2",
@@ -26,7 +29,7 @@ export const MALLOC = {
   MALLOC_TRIM_THRESHOLD_: "262144",
 };
 
-/** Where the users of the components find the cache. They read it and never write it. */
+/** Where the users of the components find the compile cache. They can read it but not write it. */
 export function lentCompileCache({ runDir }: Pick<Instance, "runDir">): string {
   return join(runDir, "compile-cache");
 }
@@ -39,8 +42,8 @@ export function hasOwnRedis(caller: Environment): boolean {
 }
 
 /**
- * What ./svc sets whatever the caller says: where the parts of this copy are. Ports and folders are those that the caller
- * chose, the addresses of other machines are not.
+ * Variables that ./svc sets regardless of the caller: where the parts of this copy are. Ports and folders are the ones
+ * that the caller chose. Addresses of other machines are overridden.
  */
 function places(instance: Instance, caller: Environment): Record<string, string> {
   const { ports } = instance;
@@ -65,7 +68,7 @@ function places(instance: Instance, caller: Environment): Record<string, string>
     TOOL_CALL_SERVER_URL: local("tool-call-server"),
     EGRESS_GATEWAY_URL: local("egress-gateway"),
     SANDBOX_ENDPOINT: local("runner"),
-    // They follow the addresses above.
+    // When these are empty, they follow the addresses above.
     EGRESS_GATEWAY_FILE_SERVER_URL: "",
     EGRESS_GATEWAY_TOOL_CALL_SERVER_URL: "",
     SANDBOX_RUNNER_URLS: "",
@@ -73,7 +76,7 @@ function places(instance: Instance, caller: Environment): Record<string, string>
     SVC_RUNNER_DISCOVERY: "off",
     SANDBOX_FORWARD_TARGET: `127.0.0.1:${ports["egress-gateway"]}`,
     SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: String(ports["egress-gateway"]),
-    // All of them are on this machine, and on loopback.
+    // No TLS between components, because all of them are on this machine and use loopback.
     SVC_TLS_CERT_FILE: "",
     SVC_TLS_KEY_FILE: "",
     SVC_TLS_CA_FILE: "",
@@ -93,7 +96,7 @@ export function systemVariables(instance: Instance, secrets: Secrets, caller: En
   };
 }
 
-/** Addresses that the caller set and ./svc sets otherwise. */
+/** Names of address variables that the caller set and ./svc overrides. */
 export function overriddenSettings(instance: Instance, caller: Environment): string[] {
   const isAddress = (name: string) =>
     /_URLS?$|_ENDPOINT$|_TARGET$|_SOCKET$|^SANDBOX_TOOL_DIRECTORY$|^SVC_(TLS_|RUNNER_DISCOVERY$)/.test(name);
@@ -111,7 +114,7 @@ export function componentEnvironment(
   const environment: Record<string, string> = {
     PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
     LANG: "C.UTF-8",
-    // The users of components have no entry in the system's list, and no home: libraries that look for one find nothing.
+    // The users of components have no entry in /etc/passwd and no home. Libraries that look for a home find nothing.
     HOME: "/nonexistent",
     NODE_COMPILE_CACHE: lentCompileCache(instance),
     ...MALLOC,
@@ -126,7 +129,7 @@ export function componentEnvironment(
   return environment;
 }
 
-/** What the caller set of our variables; unknown `SVC_` names too, so that the components can refuse them by name. */
+/** The caller's values of the documented variables. Includes unknown `SVC_` names, so that the components can refuse them by name. */
 export function pick(caller: Environment): Record<string, string> {
   const picked: Record<string, string> = {};
   for (const [name, value] of Object.entries(caller)) {

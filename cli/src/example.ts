@@ -1,6 +1,6 @@
 /**
- * The example that `up` ends with: a CSV goes in; a table on stdout and a picture come out, all through the public API.
- * The same requests are then shown as curl commands that work as they stand.
+ * The example that ends `up`: it sends a CSV file, and gets a table on stdout and a picture, all through the public API.
+ * Then it prints the same requests as curl commands that work as they are.
  */
 import { openAsBlob } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -23,7 +23,7 @@ export interface ExampleResult {
   curl: { title: string; command: string }[];
 }
 
-/** `token`: where callers need one; `words` stands for it in the printed commands. */
+/** `token`: set when the API demands one. `words`: shell words that stand for the token in the printed commands. */
 export async function runExample(
   instance: Instance,
   { token, words }: { token?: string | undefined; words: string | undefined },
@@ -100,7 +100,9 @@ function authorization(words: string | undefined): string {
   return words === undefined ? "" : ` -H "Authorization: Bearer ${words}"`;
 }
 
-/** Relative when that is shorter to read and typed from the same folder. */
+/**
+ * Relative to the working directory, unless the file lies outside it. The printed command is to be typed in the same folder.
+ */
 function quoted(path: string): string {
   const near = relative(process.cwd(), path);
   return shown([near.startsWith("..") ? path : near]);

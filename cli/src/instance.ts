@@ -1,7 +1,7 @@
 /**
- * Where one copy of the system lives: folders, ports, names. Derived from options and the documented variables alone,
- * so that every command finds the same copy. Two copies differ by data folder and ports; the name of their cgroups and
- * their user ids follow from the data folder.
+ * Where one copy of the system lives: folders, ports, names. They are derived only from options and the documented
+ * variables, so every command finds the same copy. Two copies differ in data folder and ports. The cgroup name and the user
+ * ids are derived from the data folder.
  */
 import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
@@ -15,7 +15,10 @@ import { Problem } from "./problem.ts";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
 
-/** Ids that are kept for components; jaild's keepers and zygotes have the first (IDS_BELOW_BASE in jail/src/master/options.h). */
+/**
+ * Number of ids that are reserved for components. jaild's keepers and zygotes use the lowest (IDS_BELOW_BASE in
+ * jail/src/master/options.h).
+ */
 export const COMPONENT_IDS = 16;
 
 export const SERVICES = [
@@ -56,7 +59,7 @@ export interface Instance {
   logsDir: string;
   /** Where root images are built. */
   packagesDir: string;
-  /** The root image of this copy with its manifest: a link that `./svc up` moves, and its target in a supervisor. */
+  /** The root image of this copy with its manifest: a symbolic link that `./svc up` moves; in a supervisor, the target of that link. */
   image: string;
   ports: Record<Service, number>;
   /** Address of the public API as seen from this machine, without /v1. */
@@ -74,7 +77,7 @@ export interface Instance {
 type Environment = Readonly<Record<string, string | undefined>>;
 type InstanceValues = Partial<Values<typeof INSTANCE_OPTIONS>>;
 
-/** As the option or the environment names it. */
+/** The data folder that the option or the environment names. */
 export function dataFolder(values: Pick<InstanceValues, "data-dir">, env: Environment): string {
   return resolve(values["data-dir"] ?? (env.SVC_DATA_DIR || join(ROOT, "data")));
 }
@@ -104,20 +107,20 @@ export function resolveInstance(values: InstanceValues, env: Environment): Insta
   };
 }
 
-/** What listens on all addresses is reached on loopback, too. */
+/** A service that listens on all addresses is also reachable on loopback. */
 function reachableHost(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
   return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
 }
 
-/** Where a component answers. All but the API are reached on loopback. */
+/** The address of a component. All components except the API are reached on loopback. */
 export function addressOf(component: Component, { url, ports }: Pick<Instance, "url" | "ports">): string {
   return component === "api" ? url : `http://127.0.0.1:${ports[placeOf(component)]}`;
 }
 
-/** Far above the ids of users, of their sub-ids and of container hosts' first ranges. */
+/** Far above the ids of users, of their subordinate ids, and of the first ranges of container hosts. */
 const UID_AREA = 200_000_000;
-/** The components' ids, then the slots'. */
+/** The ids of the components, followed by the ids of the slots. */
 const UIDS_PER_COPY = COMPONENT_IDS + 1024;
 const LEAST_BASE = 1000 + COMPONENT_IDS;
 
@@ -163,7 +166,7 @@ function socketPath(runDir: string, name: string): string {
   );
 }
 
-/** The path without links, also of something that does not exist yet. */
+/** Resolves symbolic links, also for a path that does not exist yet. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);

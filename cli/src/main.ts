@@ -1,4 +1,4 @@
-/** ./svc as operators have it. */
+/** The entry point of ./svc for operators. */
 import { runCommandLine } from "./command-line.ts";
 
 await runCommandLine();

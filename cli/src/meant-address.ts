@@ -1,4 +1,4 @@
-/** The service that a command line means: the one that --url names, else the copy on this machine. */
+/** The service that a command line addresses: the one that --url names, or else the copy on this machine. */
 import type { INSTANCE_OPTIONS } from "./instance.ts";
 import type { Values } from "./options.ts";
 import { Problem, USAGE_EXIT_CODE } from "./problem.ts";
@@ -7,7 +7,7 @@ import { svcLine } from "./svc-line.ts";
 
 type Named = Values<typeof INSTANCE_OPTIONS> & { url: string | undefined };
 
-/** The running copy of the data folder knows its own address. */
+/** A running copy of the data folder states its own address. */
 export function meantAddress(values: Named): string {
   if (values.url === undefined) {
     const { instance, state } = findCopy(values);
@@ -18,7 +18,7 @@ export function meantAddress(values: Named): string {
   throw new Problem(`--url and --${other} exclude each other`, undefined, USAGE_EXIT_CODE);
 }
 
-/** What to do when nothing answers there. */
+/** Advice for the case that nothing answers at the address. */
 export function whenUnreachable({ url }: Pick<Named, "url">): string {
   return url === undefined
     ? `${svcLine("up -d")} starts one.`

@@ -1,6 +1,7 @@
 /**
- * Whether a copy started by ./svc demands credentials, by which keys, and whether it keeps sessions: one answer for all commands.
- * Local mode unless a setting turns authentication on. A running copy's state keeps the answer, because keys may be set in another shell.
+ * Whether a copy started by ./svc demands credentials, which keys it trusts, and whether it keeps sessions: one answer for
+ * all commands. Local mode is on unless a setting turns authentication on. The state of a running copy stores the answer,
+ * because keys may have been set in another shell.
  */
 import { apiKeyState } from "@svc/contracts";
 import { isLoopback } from "@svc/service-kit/config/load";
@@ -16,15 +17,15 @@ import { type Environment, settingOf } from "./settings.ts";
 import { usesMicrovms } from "./topology.ts";
 
 export interface Mode {
-  /** LOCAL_MODE, as the components are told. */
+  /** The value of LOCAL_MODE that the components get. */
   isLocal: boolean;
   isAuthenticated: boolean;
-  /** Keys that recognise callers: their number where variables hold them, and where files do. */
+  /** Keys that authenticate callers: the number of keys in variables, and the paths of files with keys. */
   keys: {
     variables: number;
     directory: string;
     apiKeysFile: string;
-    /** Of keys in files. Absent while a supervisor of an earlier version runs. */
+    /** Allowed algorithms for keys in files. Absent while a supervisor of an earlier version runs. */
     algorithms?: readonly string[];
   };
   /** The address that the API listens on. */
@@ -35,7 +36,7 @@ export interface Mode {
   usesMicrovms?: boolean;
 }
 
-/** Pure. What is neither true nor false counts as LOCAL_MODE=false: no mistake opens the API. */
+/** Pure. A LOCAL_MODE that is neither true nor false counts as false, so no mistake opens the API. */
 export function modeOf(settings: Environment): Mode {
   const localMode = setting(settings, "LOCAL_MODE");
   const isLocal = localMode === "" ? authenticationSettings(settings).length === 0 : localMode === "true";
@@ -67,7 +68,7 @@ export function keySettingsOf(settings: Environment): KeySettings {
   };
 }
 
-/** settings/check.ts names what cannot be used. */
+/** Unusable keys are ignored here, because settings/check.ts reports them. */
 const ignored = () => undefined;
 
 export interface KeyCounts {
@@ -75,7 +76,10 @@ export interface KeyCounts {
   apiKeys: number;
 }
 
-/** Keys that the API accepts, as the files are now. What this user cannot read, or the API would refuse, counts as none. */
+/**
+ * Counts the keys that the API accepts, as the files are now. Keys that this user cannot read, or that the API would refuse,
+ * do not count.
+ */
 export async function countKeys({ keys }: Mode): Promise<KeyCounts> {
   const { variables, directory, apiKeysFile, algorithms } = keys;
   const fromFiles = await keysOfDirectory(directory, ignored).catch(() => new Map());

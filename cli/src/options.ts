@@ -1,6 +1,6 @@
 /**
- * Options of a command line: described as data, parsed strictly by commander, which also prints them as help. What is
- * not understood is a Problem that names the nearest option. `--name value`, `--name=value`, `-n value`; `--` ends the options.
+ * Options of a command line. They are declared as data, and commander parses them strictly and prints the help. An unknown
+ * option is a Problem that names the nearest known one. `--name value`, `--name=value`, `-n value`; `--` ends the options.
  */
 import { type CommanderError, Command as Parser, Option as ParserOption } from "commander";
 import { Problem, USAGE_EXIT_CODE } from "./problem.ts";
@@ -13,7 +13,7 @@ export interface Option {
   value?: string;
   /** The option may be given several times. */
   many?: boolean;
-  /** Values that a shell may offer. Others may be given, too. */
+  /** Values that shell completion may offer. Other values are valid, too. */
   words?: readonly string[];
   /** The value may be empty, or be the name of an option. */
   anyText?: boolean;
@@ -50,7 +50,7 @@ export function splitRest(argv: readonly string[]): { before: string[]; rest: st
     : { before: argv.slice(0, end), rest: argv.slice(end + 1) };
 }
 
-/** What commander does not keep, for the completion of values. */
+/** What commander does not store, but the completion of values needs. */
 const DECLARED = new WeakMap<ParserOption, Option>();
 const ARGUMENT_WORDS = new WeakMap<Parser, readonly string[]>();
 
@@ -62,7 +62,7 @@ export function wordsOfArguments(parser: Parser): readonly string[] | undefined 
   return ARGUMENT_WORDS.get(parser);
 }
 
-/** `form`: as commander takes it. `words`: those that a shell may offer. */
+/** `form`: the declaration in commander's form. `words`: values that shell completion may offer. */
 export function addArguments(parser: Parser, form: string, words: readonly string[] | undefined): void {
   parser.argument(form);
   if (words !== undefined) ARGUMENT_WORDS.set(parser, words);
@@ -81,8 +81,8 @@ export function addOptions(parser: Parser, options: Options): Parser {
 }
 
 /**
- * Absent switches are false, absent values undefined, absent lists empty. Throws a Problem where a value is missing: it is
- * empty, as an unset variable of a shell is, or the next option stands in its place.
+ * Absent switches are false, absent values undefined, absent lists empty. Throws a Problem when a value is missing: it is
+ * empty, as from an unset shell variable, or the next option stands in its place.
  */
 export function valuesOf<T extends Options>(parser: Parser, options: T): Values<T> {
   const value = ([name, option]: [string, Option]) => {
@@ -98,7 +98,7 @@ export function valuesOf<T extends Options>(parser: Parser, options: T): Values<
   return Object.fromEntries(Object.entries(options).map(value)) as Values<T>;
 }
 
-/** What stands beside the options. None of it is empty: an unset variable of a shell is not taken for a name. */
+/** The positional arguments. Refuses an empty one, so that an unset shell variable is not taken for a name. */
 export function argumentsOf(parser: Parser): string[] {
   if (!parser.args.includes("")) return parser.args;
   throw usage("an argument is empty", `See: ${lineOf(parser)} --help`);
@@ -106,7 +106,7 @@ export function argumentsOf(parser: Parser): string[] {
 
 const needsValue = (name: string, value: string) => usage(`--${name} needs a value: --${name} ${value}`);
 
-/** Makes a parser throw Problems, and print nothing but the help that was asked for. */
+/** Makes a parser throw Problems, and print nothing except requested help. */
 export function strict(parser: Parser): Parser {
   return parser
     .showSuggestionAfterError(false)
@@ -138,7 +138,7 @@ function refused(error: CommanderError, parser: Parser): Problem {
   return usage(text, `See: ${lineOf(parser)} --help`);
 }
 
-/** What other tools call a command of ours. */
+/** Names that other tools use for one of our commands. */
 const OTHER_NAMES = new Map([
   ["start", "up"],
   ["serve", "up"],
@@ -152,7 +152,7 @@ const OTHER_NAMES = new Map([
   ["version", "--version"],
 ]);
 
-/** `parser`: of ./svc, or of a command with commands below it. */
+/** `parser`: the parser of ./svc, or of a command that has subcommands. */
 export function unknownCommand(name: string, parser: Parser): Problem {
   const names = parser.commands.map((command) => command.name());
   const other = OTHER_NAMES.get(name) ?? "";
@@ -182,7 +182,7 @@ function usage(message: string, advice?: string): Problem {
   return new Problem(message, advice, USAGE_EXIT_CODE);
 }
 
-/** A whole number of an option, within its range. */
+/** Parses the value of an option as a whole number within a range. */
 export function wholeNumber(name: string, text: string, min: number, max: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isNaN(value) || value < min || value > max) {

@@ -1,11 +1,14 @@
-/** Is a component there? Each probe answers undefined for yes, else a short reason. None throws; each is bounded. */
+/**
+ * Probes whether a component is available. Each returns undefined for yes, otherwise a short reason. None throws, and each
+ * has a time limit.
+ */
 import { statSync } from "node:fs";
 import { request } from "node:http";
 import { createConnection } from "node:net";
 import { text } from "node:stream/consumers";
 
 const TIMEOUT_MS = 2000;
-/** Readiness waits for others: longer than its slowest check. */
+/** A readiness route waits for others, so this is longer than its slowest check. */
 const READY_TIMEOUT_MS = 10_000;
 const MAX_TEXT = 300;
 
@@ -14,7 +17,7 @@ export interface HttpAnswer {
   body: string;
 }
 
-/** Without an answer: a short reason. node:http and not fetch, which refuses some ports. */
+/** Returns a short reason when there is no answer. Uses node:http because fetch refuses some ports. */
 export function httpGet(
   url: string,
   headers: Readonly<Record<string, string>> = {},
@@ -44,7 +47,7 @@ export async function httpAnswers(url: string): Promise<string | undefined> {
   return answer.status === 200 ? undefined : `answers ${answer.status}: ${answer.body.slice(0, MAX_TEXT)}`;
 }
 
-/** Likewise of a readiness route, which says why it is not ready. */
+/** Like `httpAnswers`, for a readiness route, whose answer says why it is not ready. */
 export async function readyAnswers(url: string): Promise<string | undefined> {
   const answer = await httpGet(url, {}, READY_TIMEOUT_MS);
   if ("reason" in answer) return answer.reason;
@@ -71,7 +74,7 @@ export function redisAnswers(path: string): Promise<string | undefined> {
     };
     socket.setTimeout(TIMEOUT_MS, () => end("does not answer"));
     socket.once("error", ({ code }: NodeJS.ErrnoException) =>
-      // Another user may not ask; what needs Redis tells how it is.
+      // This user may not connect to Redis. The components that need Redis report its health.
       end(code === "EACCES" ? undefined : `does not answer (${code})`),
     );
     socket.once("data", (data) => end(redisReason(data.toString("latin1"))));

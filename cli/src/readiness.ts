@@ -1,6 +1,6 @@
 /**
- * Waits until the system takes work: GET /v1/ready is 200, which takes a canary run through queue, worker and jail, and so is
- * the worker's /ready. Otherwise says which component is not there, shows the end of its log, and what to do.
+ * Waits until the system takes work: GET /v1/ready and the worker's /ready both answer 200, which needs a canary run through
+ * queue, worker and jail. On failure it names the component that is not ready, shows the end of its log, and says what to do.
  */
 
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import { type Note, printable } from "./terminal.ts";
 import { type ComponentName, componentsIn, logsOf, usesMicrovms } from "./topology.ts";
 
 const READY_TIMEOUT_S = 60;
-/** MicroVMs that are emulated take so long to boot. */
+/** Emulated microVMs take this long to boot. */
 const MICROVM_TIMEOUT_S = 600;
 const POLL_MS = 40;
 const NOTE_AFTER_MS = 1000;
@@ -25,14 +25,14 @@ const TAIL_LINES = 8;
 const TAIL_BYTES = 64 * 1024;
 const MAX_LINE = 300;
 const WARN = 40;
-/** A component that came this often to nothing will not come. */
+/** A component that was restarted this often without success will not start. */
 const HOPELESS_RESTARTS = 4;
 /** The exit code of a component whose configuration is not valid. */
 const CONFIGURATION_EXIT = "exit code 78";
 
 export interface ReadyOptions {
   note: Note;
-  /** Whether the system ends or has ended: nothing gets ready any more. */
+  /** Whether the system is stopping or has stopped, so nothing becomes ready any more. */
   isEnding: () => boolean;
 }
 
@@ -69,7 +69,10 @@ export function readySeconds(caller: Environment): number {
   return seconds;
 }
 
-/** The API goes by what is in Redis, which may be the canary of an earlier start; a worker goes by its own alone. */
+/**
+ * Returns what is not ready. The API judges by Redis, which may hold the canary of an earlier start. A worker judges only by
+ * its own canary.
+ */
 async function missing(instance: Instance): Promise<string | undefined> {
   const api = await readyAnswers(`${instance.url}/v1/ready`);
   if (api !== undefined) return `the API ${api}`;
@@ -91,7 +94,7 @@ const HEALTH: Partial<Record<ComponentName, string>> = {
   "egress-gateway": "/ready",
 };
 
-/** One line per component: undefined when it is well, else what is wrong. */
+/** One entry per component: undefined when it is healthy, otherwise what is wrong. */
 export async function componentHealth(
   instance: Instance,
   processes: readonly ComponentState[],
@@ -119,7 +122,7 @@ function endOf({ lastExit }: ComponentState): string {
   return lastExit === undefined ? "" : `: it ended with ${lastExit}`;
 }
 
-/** With a culprit only that process is shown: the others merely wait for it. */
+/** With a culprit, shows only that process, because the others merely wait for it. */
 async function diagnose(instance: Instance, message: string, culprit?: ComponentName): Promise<Problem> {
   const state = readState(instance.runDir);
   const shown = (state?.components ?? []).filter(({ name }) => culprit === undefined || culprit === name);
@@ -129,10 +132,10 @@ async function diagnose(instance: Instance, message: string, culprit?: Component
   return new Problem(message, lines.join("\n"));
 }
 
-/** Where in each log this start began: what stands before is of earlier ones. */
+/** The size of each log when this start began. Earlier lines belong to earlier starts. */
 type LogStarts = Readonly<Record<string, number>>;
 
-/** What is wrong with the components of a process, each with the end of its log. Empty when all are well. */
+/** What is wrong with the components of a process, each with the end of its log. Empty when all are healthy. */
 async function diagnosisOf(
   instance: Instance,
   process: ComponentState,
@@ -154,7 +157,7 @@ async function diagnosisOf(
   );
 }
 
-/** The last lines of a log that were written after `start` and have at least this level. */
+/** Of the last lines of a log that were written after `start`: those with at least this level. */
 export function tailSince(path: string, start: number, leastLevel = 0): string[] {
   const size = fileSize(path);
   // A log that is shorter than it was has been rotated.

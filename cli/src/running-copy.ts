@@ -10,7 +10,7 @@ export interface Copy {
   state: State | undefined;
 }
 
-/** The data folder decides which copy is meant. An offset that is not that copy's is refused, not ignored. */
+/** The data folder decides which copy is meant. A port offset that does not match that copy is refused, not ignored. */
 export function findCopy(values: Values<typeof INSTANCE_OPTIONS>): Copy {
   const instance = resolveInstance(values, process.env);
   const state = readState(instance.runDir);
@@ -25,7 +25,8 @@ export function findCopy(values: Values<typeof INSTANCE_OPTIONS>): Copy {
   if (state !== undefined && offset === undefined) {
     const ports = SERVICES.map((service) => state.ports[service] - instance.ports[service]);
     const [started = 0] = ports;
-    // Started with an offset that this command line does not repeat: lines for a start must.
+    // The copy was started with an offset that this command line does not repeat. Printed commands that start it must have
+    // the offset.
     if (started > 0 && ports.every((port) => port === started))
       meanCopy({ ...values, "port-offset": String(started) }, process.env);
   }

@@ -1,6 +1,6 @@
 /**
- * Secrets of a local copy: made once, kept in <data>/secrets.env with mode 0600, read back ever after. Only the
- * supervisor makes them, under its lock. A value that the caller's environment sets wins over the file.
+ * Secrets of a local copy: made once, kept in <data>/secrets.env with mode 0600, then read back. Only the supervisor makes
+ * them, under its lock. A value in the caller's environment overrides the file.
  */
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
@@ -31,8 +31,8 @@ export function loadSecrets(dataDir: string): Secrets {
 }
 
 /**
- * What the components of a copy are given of its secrets: a token for each pair that speaks, or the one for all that the operator set.
- * Only one process that has them all anyway also takes the one for all that was made.
+ * The secrets that the components get: a token for each pair of components that talk to each other, or the common token that
+ * the operator set. The generated common token is only given to a process that holds all secrets anyway.
  */
 export function givenSecrets(
   secrets: Secrets,
@@ -45,12 +45,12 @@ export function givenSecrets(
   return given;
 }
 
-/** The file's secrets, with random ones where it lacks any: for checks before anything is made. */
+/** The secrets of the file, with random ones for those that are missing. For checks before anything is made. */
 export function secretsToCheck(dataDir: string): Secrets {
   try {
     return read(dataDir).secrets;
   } catch (error) {
-    // They are root's.
+    // The file belongs to root.
     if ((error as NodeJS.ErrnoException).code === "EACCES") return fresh({});
     throw error;
   }
@@ -75,7 +75,7 @@ function parse(path: string): Partial<Secrets> {
   return secrets;
 }
 
-/** What is missing in the file. The two keys belong together: when one is missing both are new. */
+/** Makes the missing secrets. The two keys belong together: when one is missing, both are made again. */
 function fresh(stored: Partial<Secrets>): Secrets {
   const random = Object.fromEntries(RANDOM.map((name) => [name, randomBytes(SECRET_BYTES).toString("hex")]));
   if (stored[PRIVATE_KEY] === undefined || stored[PUBLIC_KEY] === undefined) {

@@ -1,7 +1,10 @@
-/** The address of a service as a person gives it. Pure. */
+/** Normalizes the address of a service that a person types. Pure. */
 import { Problem, USAGE_EXIT_CODE } from "./problem.ts";
 
-/** `option`: that names it. With or without scheme, with or without /v1; answers it without a slash at the end, and without /v1. */
+/**
+ * Accepts an address with or without scheme and /v1. Returns it without a final slash and without /v1. `option`: the option
+ * that holds it.
+ */
 export function serviceAddress(text: string, option = "--url"): string {
   const full = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
   const url = URL.canParse(full) ? new URL(full) : undefined;

@@ -3,7 +3,7 @@ import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables"
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A value that is not right counts as the default here: it is named by the component that does not start with it. */
+/** An invalid value counts as the default here. The component that refuses to start with it names it. */
 export function settingOf<Name extends VariableName>(
   name: Name,
   caller: Environment,

@@ -1,6 +1,6 @@
 /**
- * What `./svc up` sets where nothing is set: the mode, how the components share processes, and sizes that fit this
- * machine. Components that are started by hand keep the documented defaults. Pure.
+ * What `./svc up` chooses when the operator sets nothing: the mode, how the components share processes, and sizes that fit
+ * this machine. Components that are started by hand keep the documented defaults. Pure.
  */
 import { VARIABLES } from "@svc/service-kit/config/variables";
 import { LOCAL_MODE_FACTOR } from "@svc/service-kit/config/variables/api";
@@ -17,21 +17,21 @@ const WINDOWS = [
 ] as const;
 
 export interface Sized {
-  /** The caller's settings and, where there are none, `chosen`. */
+  /** The caller's settings, completed with `chosen`. */
   settings: Environment;
-  /** By ./svc. */
+  /** The values that ./svc chose. */
   chosen: Readonly<Record<string, string>>;
   /** Why there are fewer slots than the processors would allow. */
   notice?: string;
 }
 
-/** A Problem where the slots that somebody asked for, or a single one, do not fit into the memory. */
+/** Throws a Problem when the number of slots that the operator set, or even a single slot, does not fit into the memory. */
 export function sized(caller: Environment, machine: Machine, languages: readonly Language[]): Sized {
   const { jobs, notice } = fitted(capacityOf(machine, caller, languages));
   return { ...chosenFor(caller, jobs), ...(notice === undefined ? {} : { notice }) };
 }
 
-/** For commands that start nothing: what does not fit counts as asked for. */
+/** For commands that start nothing: never throws, and keeps the number that was asked for even when it does not fit. */
 export function sizedAnyway(caller: Environment, machine: Machine, languages: readonly Language[]): Sized {
   const { jobs, wanted, isSet } = capacityOf(machine, caller, languages);
   return chosenFor(caller, isSet || jobs === 0 ? wanted : jobs);

@@ -1,4 +1,4 @@
-/** The name that was probably meant. Pure. */
+/** Finds the name that a person probably meant. Pure. */
 import { editDistance, nearestName } from "@svc/service-kit/config/nearest";
 
 const MAX_DISTANCE = 2;

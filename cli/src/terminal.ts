@@ -1,4 +1,4 @@
-/** What the commands print with: colours on a terminal only (and never with NO_COLOR), and progress of long steps. */
+/** Terminal output of the commands: colours (only on a terminal, and never with NO_COLOR), and the progress of long steps. */
 import type { WriteStream } from "node:tty";
 
 const CODES = { red: 31, green: 32, yellow: 33, cyan: 36, dim: 2, bold: 1 } as const;
@@ -12,7 +12,9 @@ export function paint(stream: WriteStream, colour: Colour, text: string): string
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
-/** Text of a program or a log for a terminal: control characters other than tab and newline are shown, not obeyed. */
+/**
+ * Makes text of a program or a log safe for a terminal: control characters other than tab and newline are shown as escapes.
+ */
 export function printable(text: string): string {
   return text.replace(CONTROL, (found) => `\\x${found.charCodeAt(0).toString(16).padStart(2, "0")}`);
 }
@@ -20,7 +22,7 @@ export function printable(text: string): string {
 /** How often something happened. */
 export const times = (count: number) => (count === 1 ? "once" : `${count} times`);
 
-/** What --json prints: one document on standard output. */
+/** Prints the result of --json: one document on standard output. */
 export function printJson(document: unknown): void {
   process.stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
 }
@@ -32,8 +34,8 @@ const REDRAW_MS = 100;
 export type Note = (line: string) => void;
 
 /**
- * Shows numbered steps on stderr. A step that ends within 300 ms leaves no line: what is fresh is not news.
- * On a terminal the line of a step counts its seconds; elsewhere each note is a line of its own.
+ * Shows numbered steps on stderr. A step that succeeds within 300 ms leaves no line, because it found
+ * everything up to date. On a terminal, the line of a step counts its seconds; elsewhere, each note is a line of its own.
  */
 export class Progress {
   readonly #total: number;

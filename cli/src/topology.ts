@@ -1,8 +1,8 @@
-/** How the services are spread over processes: SVC_TOPOLOGY. Pure. */
+/** How SVC_TOPOLOGY assigns the services to processes. Pure. */
 import { SERVICES, type Service } from "./instance.ts";
 import { type Environment, settingOf } from "./settings.ts";
 
-/** What share the process `combined`, in the order in which they stop (services/combined). */
+/** The components that share the process `combined`, in the order in which they stop (services/combined). */
 export const COMBINED = [
   "api",
   "worker",
@@ -15,10 +15,10 @@ export const COMBINED = [
 export type ServiceProcess = Service | "combined" | "launcher";
 export type ComponentName = ServiceProcess | "redis" | "jaild";
 
-/** Of both topologies: they are built together, and either can be started. */
+/** The processes of both topologies. They are built together, so that either topology can be started. */
 export const SERVICE_PROCESSES: readonly ServiceProcess[] = [...SERVICES, "combined", "launcher"];
 
-/** The launcher runs in the runner's place then, and each microVM has a runner and jaild of its own. */
+/** Whether microVMs are used. The launcher then replaces the runner, and each microVM has a runner and jaild of its own. */
 export function usesMicrovms(caller: Environment): boolean {
   return settingOf("KVM_ENABLED", caller);
 }
@@ -36,12 +36,12 @@ export function componentsIn<Name extends ComponentName>(
   return process === "combined" ? COMBINED : [process as Exclude<Name, "combined">];
 }
 
-/** Whether the component runs in the process. The process itself counts. */
+/** Whether the component runs in the process. A process also counts as running itself. */
 export function runsIn(process: ComponentName, component: ComponentName): boolean {
   return process === component || (componentsIn(process) as readonly ComponentName[]).includes(component);
 }
 
-/** Names of the logs of a process: its own output first, then its components' where they differ. */
+/** Names of the logs of a process: its own output first, then the logs of its components when there are several. */
 export function logsOf(process: ComponentName): readonly ComponentName[] {
   return process === "combined" ? [process, ...COMBINED] : [process];
 }

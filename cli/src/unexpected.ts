@@ -1,6 +1,6 @@
 /**
- * Errors that no command expected, as Problems: system errors become sentences that say what to do; anything else is
- * a bug, whose stack goes to a file.
+ * Turns errors that no command expected into Problems. System errors become sentences that say what to do. Anything else is a
+ * bug, whose stack trace goes to a file.
  */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { Problem } from "./problem.ts";
 
 const OTHER_FOLDER = "Or choose another data folder with --data-dir DIR or SVC_DATA_DIR.";
 
-/** What is wrong, with the path or address that it is about, and what to do. */
+/** For each error code: a sentence about the path or address concerned, and advice. */
 const SENTENCES: Readonly<Record<string, readonly [sentence: (what: string) => string, advice: string]>> = {
   EACCES: [(what) => `no permission for ${what}`, `Run ./svc as root. ${OTHER_FOLDER}`],
   EPERM: [(what) => `the system does not permit this for ${what}`, `Run ./svc as root. ${OTHER_FOLDER}`],
@@ -39,7 +39,7 @@ export function problemOf(error: unknown): Problem {
   return systemProblem(error) ?? bug(error);
 }
 
-/** A failed system call that is not our fault; undefined for anything else. */
+/** A failed system call with a known cause outside svc; undefined for anything else. */
 export function systemProblem(error: unknown): Problem | undefined {
   if (!(error instanceof Error)) return undefined;
   const {
@@ -70,7 +70,7 @@ function bug(error: unknown): Problem {
   );
 }
 
-/** The folder is new and closed to others: nobody can put a link in the way. */
+/** The folder is new and closed to other users, so nobody can plant a symbolic link in it. */
 function keptDetails(error: unknown): string {
   const text = error instanceof Error ? `${error.stack}\n${causesOf(error)}` : String(error);
   try {

@@ -1,6 +1,7 @@
 /**
- * The users of the processes: one id each, below the ids of the slots. Only jaild and the supervisor are root. Those who
- * use Redis share its group, which alone may reach its socket; nobody is in a further group. Pure.
+ * The users of the processes: one user id each, below the ids of the slots. Only the supervisor, jaild and the launcher run
+ * as root. The processes that use Redis share its group, and only this group can reach the Redis socket. No process is in
+ * any other group. Pure.
  */
 import type { Instance } from "./instance.ts";
 import type { ComponentName } from "./topology.ts";
@@ -10,7 +11,9 @@ export interface User {
   gid: number;
 }
 
-/** A component's place here is how far below the base its ids are. Only add at the end: files belong to these ids. */
+/**
+ * The position in this list is how far below the base a component's ids are. Only append, because files belong to these ids.
+ */
 const ORDER = [
   "runner",
   "redis",
@@ -22,10 +25,10 @@ const ORDER = [
 ] as const satisfies readonly ComponentName[];
 export type Unprivileged = (typeof ORDER)[number] | "combined";
 
-/** Objects keep their owner in each topology: the process of several components has the file server's user. */
+/** Objects keep their owner in each topology, so the process `combined` has the file server's user. */
 const OWNER_OF_OBJECTS = "file-server";
 
-/** The group of Redis comes after the components' own ids. */
+/** The id of Redis's group lies below the components' own ids. */
 const REDIS_GROUP = ORDER.length + 1;
 
 export function isUnprivileged(name: ComponentName): name is Unprivileged {
@@ -38,8 +41,8 @@ export function userOf(name: Unprivileged, { jobUidBase, jobGidBase }: Instance)
 }
 
 /**
- * The words that turn root into this user for good: no capability, no way to get one, no further group. The signal comes
- * when the supervisor is gone, however it went. setpriv becomes the program that follows.
+ * The words that turn root into this user for good: no capability, no way to get one, no supplementary group. The process
+ * gets the signal when the supervisor is gone, for whatever reason. setpriv becomes the program that follows.
  */
 export function confined(signal: "KILL" | "TERM", user: User | undefined): string[] {
   const unprivileged =

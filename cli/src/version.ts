@@ -1,11 +1,11 @@
-/** Version and commit of this tree. The commit is read from .git by itself: git refuses the tree of another user. */
+/** Version and commit of this tree. Reads the commit from .git directly, because git refuses a tree that belongs to another user. */
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ROOT } from "./instance.ts";
 
 export interface Version {
   version: string;
-  /** Absent where the tree is no clone. */
+  /** Absent when the tree is not a clone. */
   commit?: string;
 }
 
@@ -29,7 +29,7 @@ function commitOf(root: string): string | undefined {
   return found !== undefined && /^[0-9a-f]{40,64}$/.test(found) ? found : undefined;
 }
 
-/** Of a worktree, `.git` is a file that names it. */
+/** In a worktree, `.git` is a file that names the git folder. */
 function gitFolder(root: string): string {
   const path = join(root, ".git");
   const [, elsewhere] = /^gitdir: (.+)$/.exec(read(path) ?? "") ?? [];

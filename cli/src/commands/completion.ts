@@ -4,7 +4,7 @@ import { defineCommand } from "../command.ts";
 import { SHELLS } from "../completion/shells.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 
-/** `parser`: has every command. */
+/** `parser`: returns a parser that has every command. */
 export const completionOf = (parser: () => Promise<Parser>) =>
   defineCommand({
     usage: `completion ${Object.keys(SHELLS).join("|")}`,

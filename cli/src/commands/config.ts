@@ -1,4 +1,6 @@
-/** `./svc config`: what counts for this copy, where each value comes from, and what is wrong. Changes nothing. */
+/**
+ * `./svc config`: shows the effective value of each setting of this copy, its source, and what is invalid. Changes nothing.
+ */
 import { VARIABLES_BY_READER } from "@svc/service-kit/config/variables";
 import { languagesOf } from "../capacity.ts";
 import { defineCommand } from "../command.ts";
@@ -46,7 +48,7 @@ async function modeText(settings: Environment): Promise<string> {
   return describeMode(mode, await countKeys(mode));
 }
 
-/** The variables whose values options decide. */
+/** The variables whose values come from command-line options. */
 function flagsOf(values: { "data-dir": string | undefined; "port-offset": string | undefined }): Set<string> {
   return new Set([
     ...(values["data-dir"] === undefined ? [] : ["SVC_DATA_DIR"]),

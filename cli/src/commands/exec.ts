@@ -1,4 +1,4 @@
-/** `./svc exec`: one program through the public API, with files in and out. Starts nothing. */
+/** `./svc exec`: runs one program through the public API, with files in and out. Starts no component. */
 import { LANGUAGES } from "@svc/contracts/languages";
 import { Client, type ExecRequest, type ExecResult } from "../client.ts";
 import { defineCommand } from "../command.ts";

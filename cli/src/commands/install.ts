@@ -1,4 +1,4 @@
-/** `./svc install`: makes this copy a service of systemd, which starts with the machine. */
+/** `./svc install`: makes this copy a systemd service, which starts with the machine. */
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { defineCommand } from "../command.ts";
@@ -69,7 +69,9 @@ named (docs/packages.md). Data stay where they are. ./svc uninstall undoes it; d
   },
 });
 
-/** Options that the service would not follow: it starts with its settings, which go before what is remembered. */
+/**
+ * Options that would have no effect on the service: it starts with its settings, and these override the remembered choice.
+ */
 function overruled(options: ChoiceOptions, { values, file }: Settings): string[] {
   const pairs = [
     ["languages", "SVC_LANGUAGES"],
@@ -90,7 +92,10 @@ function warnOfShell(dataDir: string): void {
   console.error(`Put it into ${settingsPath(dataDir, process.env)} (docs/deploy.md).`);
 }
 
-/** Throws a Problem where the unit belongs to another copy, or this copy runs without systemd. Answers the running service. */
+/**
+ * Throws a Problem when the unit belongs to another copy, or when this copy runs outside systemd. Returns the state of the
+ * running service.
+ */
 function demandPlace(instance: Instance): State | undefined {
   if (installedUnit() === "other") {
     throw new Problem(
@@ -107,7 +112,10 @@ function demandPlace(instance: Instance): State | undefined {
   );
 }
 
-/** systemd does not start a unit whose writable folders are missing. The components' users pass through the data folder. */
+/**
+ * systemd does not start a unit whose writable folders are missing. `makeFolders` sets the mode of the data folder, which
+ * the components' users must be able to pass through.
+ */
 function makeWritable(instance: Instance, folders: readonly string[]): void {
   makeFolders(instance);
   for (const folder of folders) if (!existsSync(folder)) mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -1,4 +1,4 @@
-/** `./svc key add|list|revoke`: API keys in the file that SVC_API_KEYS_FILE names. */
+/** `./svc key add|list|revoke`: manages API keys in the file that SVC_API_KEYS_FILE names. */
 
 import { type ApiKeyRecord, apiKeyState } from "@svc/contracts";
 import { type Command, defineCommand } from "../command.ts";
@@ -56,7 +56,7 @@ It is sent as "Authorization: Bearer KEY" or "X-API-Key: KEY" (docs/authenticati
 });
 
 async function sayUse(instance: Instance, env: Environment, path: string, key: string): Promise<string> {
-  // The API runs in another container, which this one does not reach.
+  // The API runs in another container, which is not reachable from this one.
   if (areContainersMeant()) return `A running API accepts it within ${RELOAD_MS / 1000} seconds.`;
   const url = readState(instance.runDir)?.url;
   const verdict = url === undefined ? undefined : await tryCredential(url, () => asApiKey(key), RELOAD_MS);
@@ -88,7 +88,7 @@ const list = defineCommand({
   },
 });
 
-/** Without the digest, which is nobody's business but the API's. */
+/** Leaves out the digest, which only the API needs. */
 function shownKey({ sha256: _digest, ...record }: ApiKeyRecord) {
   return { ...record, state: apiKeyState(record, Date.now()) };
 }

@@ -1,4 +1,7 @@
-/** `./svc librechat`: the settings of both sides, and a request as LibreChat sends it. Changes no settings itself. */
+/**
+ * `./svc librechat`: prints the settings of both sides, and sends a request the way LibreChat does. Does not change any
+ * settings itself.
+ */
 import { defineCommand } from "../command.ts";
 import { accessToken, partiesOf } from "../credentials/access-token.ts";
 import { adviceFor, type Situation } from "../credentials/advice.ts";
@@ -26,13 +29,13 @@ import { readState } from "../supervisor/state.ts";
 
 const USER = "svc-librechat-check";
 
-/** How LibreChat proves who calls, and what its settings are then. */
+/** How LibreChat authenticates its users, and the settings for that. */
 interface Connection extends Pick<Situation, "variable" | "value" | "configured" | "publicKey"> {
   settings: { libreChat: string[]; svc: string[] };
-  /** Made anew for each request, as LibreChat does. */
+  /** Called for each request, because LibreChat makes new headers for each. */
   headers: () => Headers;
   reloadMs: number;
-  /** How to try it again later. */
+  /** Tells the operator how to repeat the request later. */
   again: string;
 }
 
@@ -71,7 +74,7 @@ docs/librechat.md says more. Exit codes: 0 the request was accepted; 1 not yet, 
   },
 });
 
-/** LibreChat takes no address without a scheme, and which one it has cannot be guessed. */
+/** LibreChat does not accept an address without a scheme, and the right scheme cannot be guessed. */
 function withV1(url: string): string {
   if (/^https?:\/\//i.test(url)) return `${serviceAddress(url, "--base-url")}/v1`;
   throw new Problem(`--base-url is no address such as http://host:3112: ${url}`, undefined, USAGE_EXIT_CODE);
@@ -126,7 +129,7 @@ async function sharedKey(
   };
 }
 
-/** Runs a program as a user of LibreChat would. Answers the exit code. */
+/** Runs a program as a user of LibreChat would. Returns the exit code. */
 async function verify(instance: Instance, url: string | undefined, connection: Connection): Promise<number> {
   const verdict =
     url === undefined ? undefined : await tryCredential(url, connection.headers, connection.reloadMs);

@@ -1,4 +1,7 @@
-/** `./svc logs`: the lines of all components in the order of time. Reads files alone, so it also works on a stopped copy. */
+/**
+ * `./svc logs`: prints the log lines of all components, ordered by time. It only reads files, so it also works when the copy
+ * does not run.
+ */
 
 import { once } from "node:events";
 import { accessSync, constants } from "node:fs";
@@ -20,7 +23,7 @@ import { SERVICE_PROCESSES } from "../topology.ts";
 /** In the order in which a request passes through them. */
 const LOGS: readonly string[] = [...SERVICE_PROCESSES, "jaild", "redis", "supervisor"];
 const FOLLOW_EVERY_MS = 250;
-/** What is shown of the past before new lines are followed. */
+/** The number of earlier lines that are shown before new lines are followed. */
 const PAST_LINES = 20;
 const FLUSH_CHARS = 64 * 1024;
 
@@ -81,7 +84,7 @@ function filterOf(id: string): RequestFilter {
   );
 }
 
-/** The folder is root's. Answers the exit code of the command as root, where it had to become root. */
+/** The log folder belongs to root. When the command had to continue as root, returns the exit code of that run. */
 async function readable({ logsDir, dataDir }: Instance): Promise<number | undefined> {
   try {
     accessSync(logsDir, constants.R_OK | constants.X_OK);
@@ -94,7 +97,9 @@ async function readable({ logsDir, dataDir }: Instance): Promise<number | undefi
   }
 }
 
-/** Answers whether there was a line. Before following only the last lines are shown, unless they are of one request. */
+/**
+ * Returns whether a line was found. Before following, only the last lines are shown, unless they are filtered by request.
+ */
 async function showPast(
   logsDir: string,
   sources: readonly Source[],
@@ -133,7 +138,7 @@ async function follow(
 
 const text = (record: LogRecord) => textOf(record, (colour, part) => paint(process.stdout, colour, part));
 
-/** Standard output in larger pieces, no faster than its reader. */
+/** Writes to standard output in larger pieces, no faster than the reader takes them. */
 class Output {
   readonly #write: (record: LogRecord) => string;
   #waiting = "";

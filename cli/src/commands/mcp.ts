@@ -1,4 +1,4 @@
-/** `./svc mcp`: an MCP server on standard input and output, for a host that starts it. Standard output is the protocol's. */
+/** `./svc mcp`: an MCP server on standard input and output, started by an MCP host. Only protocol messages may go to standard output. */
 import { credentialsOf } from "../client.ts";
 import { defineCommand } from "../command.ts";
 import { INSTANCE_OPTIONS } from "../instance.ts";

@@ -1,4 +1,4 @@
-/** `./svc restart`: the running copy's supervisor restarts its components, one after the other. */
+/** `./svc restart`: asks the supervisor of the running copy to restart its components one after the other. */
 
 import { defineCommand } from "../command.ts";
 import { buildBundles } from "../install/bundles.ts";

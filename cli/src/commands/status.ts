@@ -1,4 +1,4 @@
-/** `./svc status`: whether the copy of a data folder runs, and how it does. Changes nothing. */
+/** `./svc status`: says whether the copy of a data folder runs, and in what state it is. Changes nothing. */
 import { defineCommand } from "../command.ts";
 import { INSTANCE_OPTIONS } from "../instance.ts";
 import { findCopy } from "../running-copy.ts";

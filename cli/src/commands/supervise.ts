@@ -1,4 +1,4 @@
-/** The background half of `up -d`: a supervisor until it is told to end. Not for people. */
+/** The background half of `up -d`: runs a supervisor until a signal stops it. Not meant to be typed by a person. */
 import { defineCommand } from "../command.ts";
 import { INSTANCE_OPTIONS, resolveInstance } from "../instance.ts";
 import { Supervisor } from "../supervisor/supervisor.ts";
@@ -9,7 +9,7 @@ export const supervise = defineCommand({
   summary: "Runs the supervisor of a background copy.",
   options: INSTANCE_OPTIONS,
   run: async ({ values }) => {
-    // It may be told while it starts, and leaves nothing behind then either.
+    // A signal may arrive during the start. Even then nothing is left behind.
     const told = new Promise<void>((resolve) => {
       for (const signal of END_SIGNALS) process.on(signal, () => resolve());
     });

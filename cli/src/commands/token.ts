@@ -1,4 +1,4 @@
-/** `./svc token`: an access token signed by this copy's own key, to try an API that asks for one. */
+/** `./svc token`: prints an access token signed with this copy's own key, to try an API that demands one. */
 import { defineCommand } from "../command.ts";
 import { accessToken } from "../credentials/access-token.ts";
 import { adviceFor } from "../credentials/advice.ts";

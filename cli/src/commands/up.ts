@@ -104,7 +104,7 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
   },
 });
 
-/** A running copy keeps its settings. */
+/** A running copy keeps its settings, so these options cannot be switched on. */
 function demandMode({ url, mode }: State, { sessions, microvm }: Switches): void {
   const missing = [
     ...(sessions && !mode?.keepsSessions ? ["sessions"] : []),
@@ -133,7 +133,7 @@ function demandImage(
   );
 }
 
-/** Waits for a copy that is about to end. Answers the one that runs then. */
+/** Waits for a copy that is stopping. Returns the state of the copy that runs afterwards, if any. */
 async function untilEnded(state: State | undefined): Promise<State | undefined> {
   if (state?.phase !== "stopping") return state;
   console.error("waiting: the copy that runs is ending");
@@ -172,7 +172,7 @@ async function sayRunning(
   return 0;
 }
 
-/** The supervisor as a process of its own. When it does not get ready, it is ended again. */
+/** Starts the supervisor as a separate process. When the copy does not become ready, the supervisor is stopped again. */
 async function startInBackground(values: CopyFlags, instance: Instance, note: Note): Promise<void> {
   const logFile = logPath(instance.logsDir, "supervisor");
   const log = openSync(logFile, "a", 0o600);
@@ -182,7 +182,7 @@ async function startInBackground(values: CopyFlags, instance: Instance, note: No
   closeSync(log);
   child.unref();
   const ended = new AbortController();
-  // Another start on the same data folder may have been quicker: its supervisor goes on.
+  // Another start on the same data folder may have been faster. The supervisor of that start keeps running.
   const isUp = () => readStoredState(instance.runDir)?.supervisor.pid === child.pid;
   const interruption = new Promise<never>((_, reject) => {
     for (const signal of END_SIGNALS) {
@@ -215,13 +215,13 @@ async function startInBackground(values: CopyFlags, instance: Instance, note: No
   }
 }
 
-/** `said`: what the supervisor wrote. An error of its own is ours. */
+/** `said`: the output of the supervisor. An error message in it becomes the message of this command. */
 function endOf(how: string, said: string): Problem {
   const [, own] = /^error: (.*)$/ms.exec(said) ?? [];
   return own === undefined ? new Problem(`the supervisor ended (${how})`, said) : new Problem(own);
 }
 
-/** The supervisor has the settings in its environment, and another working directory. */
+/** The supervisor inherits the settings through its environment. It runs in another working directory, so paths must be absolute. */
 function superviseOptions({ "port-offset": offset, settings }: CopyFlags, { dataDir }: Instance) {
   return [
     ...["--data-dir", dataDir],
@@ -230,7 +230,7 @@ function superviseOptions({ "port-offset": offset, settings }: CopyFlags, { data
   ];
 }
 
-/** Requests that work as they stand, for a start without the example. */
+/** Prints commands that work as they are, for a start without the example. */
 function showHello({ url }: Instance, { words, note }: AtHand): void {
   console.log(`Try: ${helloCommand(url, words)}`);
   console.log(`The example: ${exampleCommand(words)}`);

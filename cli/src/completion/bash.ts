@@ -49,7 +49,7 @@ complete -o default -F _svc svc ./svc
 `;
 }
 
-/** After an option that takes a value only this value; else options and arguments. */
+/** After an option that takes a value, offers only values; otherwise options and arguments. */
 function caseOf(path: string, command: CommandModel): string {
   const values = command.options.flatMap((option) =>
     option.value === undefined ? [] : [valueCase(option, option.value)],

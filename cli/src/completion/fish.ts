@@ -2,7 +2,7 @@
 import type { CommandModel, OptionModel, Value } from "./model.ts";
 import { quoted } from "./quoted.ts";
 
-/** `__svc_at`: the words before the cursor are these. `__svc_in`: they begin with these. */
+/** `__svc_at`: true when the words before the cursor are exactly these. `__svc_in`: true when they begin with these. */
 const CONDITIONS = `function __svc_at
   set -l words (commandline -opc)
   set -e words[1]
@@ -20,7 +20,7 @@ export function fish(program: CommandModel): string {
   return `${[CONDITIONS, ...linesOf([], program)].join("\n")}\n`;
 }
 
-/** `path`: the names of the command and of those above it. */
+/** `path`: the names of the parent commands and of the command itself. */
 function linesOf(path: readonly string[], { commands, options, argument }: CommandModel): string[] {
   const when = ["-n", quoted([commands.length > 0 ? "__svc_at" : "__svc_in", ...path].join(" "))].join(" ");
   return [

@@ -1,8 +1,8 @@
-/** What can follow on a command line, read from the commands' own declarations. Pure. */
+/** A model of what can follow on a command line, read from the declarations of the commands. Pure. */
 import type { Command, Option as ParserOption } from "commander";
 import { declaredValue, wordsOfArguments } from "../options.ts";
 
-/** What stands where a value is expected: `list` is several words with commas between them. */
+/** What is expected in the place of a value. `list` is several words, separated by commas. */
 export type Value =
   | { kind: "word" | "list"; words: readonly string[] }
   | { kind: "file" | "folder" | "other" };
@@ -21,11 +21,11 @@ export interface CommandModel {
   doc: string;
   options: readonly OptionModel[];
   commands: readonly CommandModel[];
-  /** What an argument that is no option may be. */
+  /** What a positional argument may be. */
   argument: Value;
 }
 
-/** Of a program with its commands. `help COMMAND` is commander's own and among them. */
+/** Models a program with its commands. Adds `help COMMAND`, which commander handles itself. */
 export function modelOf(program: Command): CommandModel {
   const model = commandModel(program);
   const words = model.commands.map(({ name }) => name);

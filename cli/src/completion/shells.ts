@@ -1,6 +1,4 @@
-/**
- * Completion scripts for interactive shells. Nothing of ./svc runs and nothing of the line is evaluated while a user types.
- */
+/** Completion scripts for interactive shells. While a user types, no ./svc runs and nothing on the line is evaluated. */
 import type { Command } from "commander";
 import { bash } from "./bash.ts";
 import { fish } from "./fish.ts";

@@ -14,7 +14,7 @@ compdef _svc svc
 `;
 }
 
-/** A command below another has both names. */
+/** A subcommand is named by both names. */
 function below(parent: CommandModel, command: CommandModel): CommandModel {
   return { ...command, name: `${parent.name}_${command.name}` };
 }
@@ -28,7 +28,7 @@ function functionOf(command: CommandModel): string {
 }`;
 }
 
-/** Offers the names of commands and the options for the first word, and leaves the others to the command. */
+/** Offers the names of commands, or the options, for the first word. The following words are left to the command. */
 function choice(name: string, { commands, options }: CommandModel): string {
   const described = (text: string, doc: string) => `    ${quoted(`${text}:${doc}`)}`;
   const names = commands.map((command) => described(command.name, command.doc));
@@ -62,7 +62,7 @@ function optionSpecs({ flags, doc, isRepeated, value }: OptionModel): string[] {
   );
 }
 
-/** Without a word about arguments, zsh offers no option after one. */
+/** When no argument is declared, zsh offers no options after an argument. */
 function argumentSpecs(value: Value): string[] {
   return [`*:argument:${action(value)}`];
 }

@@ -1,5 +1,5 @@
 /**
- * Makes the bundles of an image, and a compile cache that each user of the images reads: the build of deploy/images runs
+ * Makes the bundles of an image, and a compile cache that every user of the images can read. The build of deploy/images runs
  * it with NODE_COMPILE_CACHE set. Arguments: the ids of these users.
  */
 import { symlinkSync } from "node:fs";
@@ -11,6 +11,6 @@ import { ROOT } from "../instance.ts";
 await buildBundles([{ in: join(ROOT, "cli/src/containers/main.ts"), out: "containers" }]);
 const cache = getCompileCacheDir();
 if (cache === undefined) throw new Error("NODE_COMPILE_CACHE is not set");
-// Node gives each user a folder, named by its number at the end.
+// Node uses one cache folder for each user, whose name ends with the user id.
 for (const uid of process.argv.slice(2))
   symlinkSync(basename(cache), join(dirname(cache), basename(cache).replace(/-\d+$/, `-${uid}`)));

@@ -1,4 +1,4 @@
-/** Whether the component of this container is alive, for health checks. */
+/** Health check of a container: tells whether its component is alive. */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { HEALTH, JAILD } from "../components.ts";
@@ -7,14 +7,14 @@ import { httpAnswers, socketExists } from "../probes.ts";
 import type { Environment } from "../settings.ts";
 import { containerInstance } from "./place.ts";
 
-/** The component that a command line starts: a service by its bundle, jaild by its program. Pure. */
+/** Finds the component in a command line: a service by its bundle, jaild by its program. Pure. */
 export function componentOf(words: readonly string[]): (typeof SERVICES)[number] | "jaild" | undefined {
   if (words[0] === JAILD) return "jaild";
   const bundles = words.filter((word) => word.endsWith(".mjs")).map((word) => basename(word, ".mjs"));
   return SERVICES.find((service) => bundles.includes(service));
 }
 
-/** Undefined when it answers, else the reason in a few words. */
+/** Returns undefined when the component answers, otherwise a short reason. */
 export async function ownHealth(env: Environment): Promise<string | undefined> {
   const component = componentOf(readFileSync("/proc/1/cmdline", "utf8").split("\0"));
   if (component === undefined) return "the first process is no component";

@@ -1,9 +1,10 @@
 /**
- * The first step of a start with containers: makes the secrets that are missing, chooses sizes that fit the machine, and
- * gives each component a file with the settings that it may hold and no others. Repeating it changes nothing that the
- * settings do not change.
+ * The first step of a start with containers. It makes the missing secrets, chooses sizes that fit the machine, and writes a
+ * file for each component with only the settings that the component may hold. Running it again changes only what the
+ * settings change.
  *
- * <secrets>/<component>/environment: NAME=value, each ended by NUL. <SVC_DATA_DIR>/secrets.env: as of `./svc up`.
+ * <secrets>/<component>/environment: NAME=value pairs, each ended by NUL. <SVC_DATA_DIR>/secrets.env: the same file as for
+ * `./svc up`.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -23,9 +24,9 @@ import { containerInstance } from "./place.ts";
 const SECRETS = "/secrets";
 export const CONTAINERS = [...SERVICES, "jaild"] as const;
 const SIZES = ["SANDBOX_MAX_CONCURRENT_JOBS", "PYTHON_CONCURRENCY", "OTHER_CONCURRENCY"] as const;
-/** They are about the container of this step. */
+/** These concern only the container of this step. */
 const OWN = ["SVC_DATA_DIR", "SVC_SETTINGS_FILE"];
-/** Has a user of its own, who reads by the group, which is this step's, too, and nobody else's. jaild is root. */
+/** The runner has a user of its own, which reads the file through its group. Only this step is also in that group. jaild is root. */
 const BY_GROUP = "runner";
 
 export function init(env: Environment, secrets = SECRETS): void {
@@ -39,7 +40,7 @@ export function init(env: Environment, secrets = SECRETS): void {
   if (keys !== "" && !existsSync(keys)) replaceFile(keys, "", { mode: 0o600 });
 }
 
-/** Every setting with its value: generated secrets, then sizes, then what is set. */
+/** Every setting with its value. Sizes override generated secrets, and what the operator set overrides both. */
 function settingsOf(env: Environment, machine: Machine): Environment {
   const instance = containerInstance(env);
   const { settings, notice } = sized(env, machine, languagesOf(instance));
@@ -48,7 +49,7 @@ function settingsOf(env: Environment, machine: Machine): Environment {
   return { ...givenSecrets(loadSecrets(instance.dataDir), false, env), ...sizes, ...pick(env) };
 }
 
-/** What a component is given. Throws a Problem for a name that no shell takes. Pure. */
+/** Returns the settings for a component. Throws a Problem for a name that no shell accepts. Pure. */
 export function environmentOf(component: Service | "jaild", all: Environment): Map<string, string> {
   const given = new Map<string, string>();
   for (const [name, value] of Object.entries(all)) {
@@ -59,7 +60,7 @@ export function environmentOf(component: Service | "jaild", all: Environment): M
   return given;
 }
 
-/** jaild takes sizes alone, and holds nothing that is confidential. */
+/** jaild only takes sizes, and gets nothing confidential. */
 function mayHold(component: Service | "jaild", name: VariableName): boolean {
   return component === "jaild" ? HOLDERS[name] === undefined : holds(component, name);
 }

@@ -5,10 +5,13 @@ import type { Environment } from "../settings.ts";
 import { findJailsGroup } from "../system/jails-group.ts";
 import { containerInstance } from "./place.ts";
 
-/** The runner's container has a user of its own, as where `./svc up` gives components users. */
+/** The runner's container has a user of its own, like components that `./svc up` gives users of their own. */
 const VIEW = { enter: [], close: () => undefined };
 
-/** The process must be alone in its control group: it steps aside, so that the jails' groups lie beside it. */
+/**
+ * The process must be alone in its control group. It moves itself into a subgroup, so that the groups of the jails can lie
+ * beside it.
+ */
 export function becomeJaild(env: Environment): never {
   const instance = containerInstance(env);
   const jailsGroup = findJailsGroup({ mayMove: true });

@@ -1,6 +1,7 @@
 /**
- * What containers run besides the components themselves (deploy/images/svc-component calls it): `init` makes their
- * settings, `jaild` becomes jaild, `health` asks the container's own component, `key` makes, lists and revokes API keys.
+ * The commands that containers run in addition to the components (deploy/images/svc-component calls it): `init` writes the
+ * settings of the containers, `jaild` becomes jaild, `health` checks the container's own component, `key` makes, lists and
+ * revokes API keys.
  */
 import { CommanderError, Command as Parser } from "commander";
 import { key } from "../commands/key.ts";
@@ -41,7 +42,7 @@ async function run(words: string[]): Promise<number> {
 try {
   process.exitCode = await run(process.argv.slice(2));
 } catch (error) {
-  // Help was asked for and is printed.
+  // The help was requested and is printed.
   if (error instanceof CommanderError && error.exitCode === 0) process.exit(0);
   const { message, advice, exitCode } = problemOf(error);
   console.error(`error: ${message}${advice === undefined ? "" : `\n${advice}`}`);

@@ -1,9 +1,9 @@
-/** Where things are in a container: at the places that the configuration names by default. */
+/** The paths in a container: the defaults of the configuration. */
 import type { Instance } from "../instance.ts";
 import { resolveInstance } from "../instance.ts";
 import { type Environment, settingOf } from "../settings.ts";
 
-/** As `./svc up` has it, but for what its copies have in the data folder. */
+/** The instance of `./svc up`, except for the paths and ids that a local copy derives from its data folder. */
 export function containerInstance(env: Environment): Instance {
   const jobUidBase = settingOf("SANDBOX_JOB_UID_BASE", env);
   const jobGidBase = settingOf("SANDBOX_JOB_GID_BASE", env);

@@ -1,6 +1,6 @@
 /**
- * Makes a link lead to the root image that goes into svc-runner, which is built where there is none. Argument: the link.
- * SVC_LANGUAGES and SVC_PACKAGES choose what is in it, as for `./svc up`.
+ * Makes a symbolic link point to the root image for svc-runner, and builds that image when it does not exist. Argument: the
+ * link. SVC_LANGUAGES and SVC_PACKAGES choose its content, as for `./svc up`.
  */
 import { buildImage, chooseImage } from "../install/image.ts";
 import { resolveInstance } from "../instance.ts";

@@ -1,4 +1,4 @@
-/** An access token in the form that LibreChat signs and the API accepts (docs/authentication.md). Pure but for the clock. */
+/** Makes an access token in the form that LibreChat signs and the API accepts (docs/authentication.md). Pure except for the clock. */
 import { createHash, type KeyObject, randomUUID, sign } from "node:crypto";
 import { type Environment, settingOf } from "../settings.ts";
 
@@ -12,7 +12,7 @@ export interface TokenRequest {
 
 const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** `env`: the settings of the copy, which say whom a token is from and for. */
+/** `env`: the settings of the copy, which name the issuer and the audience. */
 export function accessToken({ kid, privateKey, tenant, user, ttlSeconds }: TokenRequest, env: Environment) {
   const { issuer, audience } = partiesOf(env);
   const now = Math.floor(Date.now() / 1000);

@@ -6,12 +6,12 @@ import { shown } from "../system/run.ts";
 import type { Verdict } from "./trial.ts";
 
 export interface Situation {
-  /** The one that ./svc reads, or would if it were there. */
+  /** The settings file that ./svc reads, or would read if it existed. */
   settingsFile: string;
-  /** Where the API was asked; undefined where no copy of this data folder runs. */
+  /** The address of the API that was asked. Undefined when no copy of this data folder runs. */
   url: string | undefined;
   verdict: Verdict | undefined;
-  /** The variable that makes an API accept the credential, its value, and the value that the settings have now. */
+  /** The variable that makes an API accept the credential, the value that it needs, and its present value. */
   variable: "SVC_API_KEYS_FILE" | "SVC_JWT_PUBLIC_KEYS_DIR";
   value: string;
   configured: string | undefined;

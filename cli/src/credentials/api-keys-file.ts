@@ -1,6 +1,6 @@
 /**
- * The file of API keys as its owner changes it: read whole, checked, written whole under a lock, so that concurrent
- * commands lose nothing. A file that is not right is not touched.
+ * Changes the file of API keys for its owner. The file is read, checked and replaced as a whole under a lock, so concurrent
+ * commands lose no change. An invalid file is not touched.
  */
 import { statSync } from "node:fs";
 import { type ApiKeyRecord, formatApiKeys } from "@svc/contracts";
@@ -10,7 +10,7 @@ import { replaceFile } from "../system/replace-file.ts";
 import { isRoot } from "../system/root.ts";
 import { underLock } from "./lock.ts";
 
-/** Undefined where there is no file. */
+/** Returns undefined when there is no file. */
 export async function readApiKeys(path: string): Promise<ApiKeyRecord[] | undefined> {
   try {
     return (await readApiKeysFile(path)).records;
@@ -21,7 +21,7 @@ export async function readApiKeys(path: string): Promise<ApiKeyRecord[] | undefi
   }
 }
 
-/** `change` answers all keys that the file is to have, or throws. The file keeps its owner. */
+/** `change` returns all keys for the new file, or throws. The file keeps its owner. */
 export async function changeApiKeys(
   path: string,
   change: (records: readonly ApiKeyRecord[]) => readonly ApiKeyRecord[],

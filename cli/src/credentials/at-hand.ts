@@ -1,4 +1,4 @@
-/** How a copy that asks for credentials is called from the shell in which it was started. Makes no credential. */
+/** Tells how to call a copy that demands credentials from the shell in which it was started. Makes no credential. */
 import { resolve } from "node:path";
 import type { Instance } from "../instance.ts";
 import type { Mode } from "../mode.ts";
@@ -11,11 +11,11 @@ import { defaultTenant, publicKeysFolder } from "./place.ts";
 const EXAMPLE_USER = "example";
 
 export interface AtHand {
-  /** What stands for the credential in a shell's line; undefined where none is needed. */
+  /** The shell words that stand for the credential in a printed command; undefined when none is needed. */
   words: string | undefined;
-  /** What `words` leaves to the reader. */
+  /** Explains a part of `words` that the reader must fill in. */
   note?: string;
-  /** A credential that is there already; undefined where none is, or none is needed. */
+  /** Makes a credential from a key that exists already; undefined when there is no such key, or no credential is needed. */
   mint: (() => string) | undefined;
 }
 
@@ -44,7 +44,7 @@ export function credentialAtHand(
   };
 }
 
-/** Whether the API reads the folder in which this copy publishes the keys of its own signers. */
+/** Whether the API trusts the folder in which this copy publishes the public keys of its own signers. */
 function trustsOwnSigner(instance: Instance, env: Environment): boolean {
   const folder = env.SVC_JWT_PUBLIC_KEYS_DIR;
   if (!folder || resolve(folder) !== publicKeysFolder(instance)) return false;

@@ -1,6 +1,6 @@
 /**
- * Key pairs of this copy's own signers: made on first use, read back ever after. The private key is for the owner of the
- * data folder alone; the public one lies in a folder that an API can be told to trust. The key id follows from the key.
+ * Key pairs of this copy's own signers: made on first use, then read back. Only the owner of the data folder can read the
+ * private key. The public key lies in a folder that an API can be configured to trust. The key id is derived from the key.
  */
 import {
   createHash,
@@ -29,7 +29,7 @@ export interface KeyPair {
 
 export type Signer = "token" | "librechat";
 
-/** `signer`: who signs with it; begins the key id. */
+/** `signer`: who signs with the key. The key id begins with it. */
 export function keyPairOf(instance: Pick<Instance, "dataDir">, signer: Signer): Promise<KeyPair> {
   const path = privateKeyPath(instance, signer);
   return underLock(path, () => {
@@ -38,7 +38,7 @@ export function keyPairOf(instance: Pick<Instance, "dataDir">, signer: Signer): 
   });
 }
 
-/** The pair of a signer that was made before, and whose public key is still where it was published. Makes and refuses nothing. */
+/** Returns an existing pair whose public key is still where it was published. Makes no key, and never throws for an unusable one. */
 export function publishedKeyPair(instance: Pick<Instance, "dataDir">): KeyPair | undefined {
   for (const signer of ["token", "librechat"] as const) {
     const privateKey = usableKey(privateKeyPath(instance, signer));
@@ -77,7 +77,7 @@ function storedKey(path: string): KeyObject | undefined {
   throw new Problem(`${path} holds a key that is not Ed25519`, advice);
 }
 
-/** A start does not depend on a key that only commands sign with; they say what is wrong with it. */
+/** A start does not depend on a key that only commands sign with. Those commands report what is wrong with it. */
 function usableKey(path: string): KeyObject | undefined {
   try {
     return storedKey(path);
@@ -101,7 +101,7 @@ function isPublished(pair: Pair): boolean {
   return isFile === true && readFileSync(pair.publicPath, "utf8") === publicPem(pair);
 }
 
-/** Answers whether it was not there. */
+/** Returns whether the public key was not there before. */
 function publish(pair: Pair): boolean {
   const folder = dirname(pair.publicPath);
   if (mkdirSync(folder, { recursive: true }) !== undefined) chmodSync(folder, 0o755);

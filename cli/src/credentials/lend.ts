@@ -1,7 +1,7 @@
 /**
- * Lets the user of the API's process read the file of API keys, wherever it lies and whatever its owner: the supervisor
- * keeps a copy in the run folder, mode 0600, which belongs to that user and follows the file within half a second. The
- * folder stays the supervisor's own, so that no component can put a link in the way of a new copy.
+ * Lets the user of the API process read the file of API keys, wherever that file is and whoever owns it. The supervisor
+ * keeps a copy in the run folder, with mode 0600, owned by that user. The copy follows the file within half a second. The
+ * folder stays owned by the supervisor, so that no component can plant a symbolic link in the place of a new copy.
  */
 
 import {
@@ -36,7 +36,7 @@ export interface Lent<E extends Environment> {
   close: () => void;
 }
 
-/** `warn` is told what keeps a changed file from being lent. Throws a Problem where the file cannot be used at the start. */
+/** Calls `warn` when a changed file cannot be copied. Throws a Problem when the file cannot be used at the start. */
 export function lendApiKeys<E extends Environment>(
   instance: Instance,
   caller: E,
@@ -75,7 +75,7 @@ function ownerOf(instance: Instance, caller: Environment): User {
   return userOf(isShared ? "combined" : "api", instance);
 }
 
-/** Answers the version of the file that was copied. */
+/** Returns the version of the file that was copied. */
 function lend(path: string, copy: string, owner: User | undefined): string {
   const file = openedKeys(path);
   try {
@@ -95,7 +95,7 @@ function lend(path: string, copy: string, owner: User | undefined): string {
   }
 }
 
-/** A pipe in its place does not hold the supervisor. */
+/** O_NONBLOCK: a named pipe in the place of the file must not block the supervisor. */
 function openedKeys(path: string): number {
   try {
     return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);

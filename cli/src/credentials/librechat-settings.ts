@@ -2,7 +2,7 @@
 import type { KeyObject } from "node:crypto";
 
 export interface SignedSettings {
-  /** With /v1, as LibreChat reaches it. */
+  /** The address at which LibreChat reaches the API, with /v1. */
   baseUrl: string;
   kid: string;
   privateKey: KeyObject;

@@ -1,4 +1,6 @@
-/** Lets one command at a time change a file of credentials. The lock is gone with its process, however that ends. */
+/**
+ * Lets only one command at a time change a file of credentials. The lock ends with its process, however that process ends.
+ */
 import { Problem } from "../problem.ts";
 import { takeLock } from "../supervisor/lock.ts";
 import { sleep } from "../system/process.ts";

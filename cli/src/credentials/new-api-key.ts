@@ -1,4 +1,4 @@
-/** Makes an API key and its record. The key is in the answer and nowhere else. */
+/** Makes an API key and its record. The key is only in the return value and stored nowhere. */
 import { randomBytes } from "node:crypto";
 import {
   API_KEY_PREFIX,

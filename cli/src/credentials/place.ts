@@ -1,4 +1,4 @@
-/** Where a copy keeps credentials. The private keys and the file of API keys are for their owner alone. */
+/** Where a copy keeps credentials. Only their owner may read the private keys and the file of API keys. */
 import { accessSync, constants } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import type { Instance } from "../instance.ts";
@@ -19,19 +19,19 @@ export function publicKeysFolder({ dataDir }: Place): string {
   return join(dataDir, "jwt-keys");
 }
 
-/** The tenant of credentials that are made without one. */
+/** The tenant of credentials for which none was named. */
 export function defaultTenant(env: Environment): string {
   return env.SVC_JWT_SINGLE_TENANT_ID || "main";
 }
 
-/** Continues under sudo where the data folder or the file of credentials is somebody else's. Answers the exit code then. */
+/** Continues under sudo when this user cannot write to the data folder or to the file of credentials. Then returns the exit code. */
 export async function ownerRights({ dataDir }: Place, file: string): Promise<number | undefined> {
   const argv = process.argv.slice(2);
   if (!isWritable(dataDir)) return continueAsRoot(argv, `the data folder ${dataDir}`);
   return isWritable(file) ? undefined : continueAsRoot(argv, file);
 }
 
-/** What is missing can be made where its folder can be written to. */
+/** A missing path counts as writable when its nearest existing folder is writable. */
 function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);

@@ -1,4 +1,4 @@
-/** API keys as a table for people. Pure. No text of a record can act on the terminal. */
+/** Shows API keys as a table for people. Control characters of a record cannot reach the terminal. Pure. */
 import { type ApiKeyRecord, apiKeyState } from "@svc/contracts";
 
 const HEAD = ["ID", "NAME", "TENANT", "USER", "PLAN", "CREATED", "EXPIRES", "STATE"];

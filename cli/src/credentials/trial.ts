@@ -1,11 +1,11 @@
-/** Shows a credential to a running API, to tell a person whether it is accepted. */
+/** Sends a credential to a running API, to tell a person whether the API accepts it. */
 import { request } from "node:http";
 import { request as secureRequest } from "node:https";
 import { text } from "node:stream/consumers";
 import { type Environment, settingOf } from "../settings.ts";
 import { sleep } from "../system/process.ts";
 
-/** `open`: the API asks nobody for a credential. */
+/** `open`: the API demands no credentials. */
 export type Verdict = "accepted" | "refused" | "open" | "unreachable";
 export type Headers = Readonly<Record<string, string>>;
 
@@ -18,20 +18,20 @@ export function keysReloadMs(env: Environment): number {
   return RELOAD_MS + settingOf("SVC_JWT_KEY_CACHE_TTL_SECONDS", env) * 1000;
 }
 
-/** Longer than any program runs. */
+/** Longer than a program runs under the default limits. */
 const TIMEOUT_MS = 70_000;
-/** A credential is judged at once. */
+/** The API judges a credential at once. */
 const VERDICT_MS = 10_000;
 const RETRY_MS = 250;
-/** A file that nobody has: the answer tells of the credential alone. */
+/** A file that nobody has, so the status depends only on the credential. */
 const NO_FILE = "/files/aaaaaaaaaaaaaaaaaaaaa";
 
 export const asBearer = (token: string): Headers => ({ authorization: `Bearer ${token}` });
 export const asApiKey = (key: string): Headers => ({ "x-api-key": key });
 
 /**
- * `base`: address of the API with or without /v1. Refused credentials are shown again until `patienceMs` is over.
- * `timeoutMs`: for each answer.
+ * `base`: address of the API, with or without /v1. A refused credential is sent again until `patienceMs` is over.
+ * `timeoutMs`: limit for each answer.
  */
 export async function tryCredential(
   base: string,

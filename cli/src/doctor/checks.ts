@@ -1,4 +1,4 @@
-/** What ./svc doctor looks at, as data: one function per subject, each answers findings. Nothing is changed. */
+/** The checks of ./svc doctor as data: one function for each subject, which returns findings. Nothing is changed. */
 
 import { spawnSync } from "node:child_process";
 import {
@@ -46,7 +46,7 @@ import { settings } from "./settings.ts";
 type Check = (instance: Instance, read: Settings) => Finding[] | Promise<Finding[]>;
 
 const GIB = 2 ** 30;
-/** Of each service, with room for many connections. */
+/** Open files of each service, with room for many connections. */
 const SERVICE_FILES = 1024;
 const CLOCK_MS = 20;
 
@@ -201,7 +201,7 @@ async function ports(instance: Instance): Promise<Finding[]> {
     : [ok("ports", SERVICES.map((service) => instance.ports[service]).join(", "))];
 }
 
-/** Found by trying: some file systems (/proc, /sys) permit what they then refuse. */
+/** Tries to write, because some file systems (/proc, /sys) report a permission that they then refuse. */
 function dataFolder(instance: Instance): Finding[] {
   const folder = existingParent(instance.dataDir);
   try {
@@ -231,14 +231,14 @@ function resources(instance: Instance): Finding[] {
   ];
 }
 
-/** The first folder on the way up that exists. Of a file it is the file: what is to be said of it is found by using it. */
+/** The nearest existing path: the given one or one of its parents. It may be a file; then using it shows what is wrong. */
 function existingParent(path: string): string {
   return existsSync(path) ? path : existingParent(dirname(path));
 }
 
 const PREFIX = ".svc-doctor-";
 
-/** Where the data will lie; elsewhere when nothing can be made there. */
+/** Uses the file system of the data folder, or the system's temporary folder when nothing can be made there. */
 function temporaryFolder(instance: Instance): string {
   try {
     return mkdtempSync(join(existingParent(instance.dataDir), PREFIX));

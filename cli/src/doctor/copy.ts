@@ -1,4 +1,4 @@
-/** The running copy: its components, the users that they have, the limits over all jails, what /proc has got since. */
+/** Checks the running copy: its components, their users, the limits over all jails, and entries that are new in /proc. */
 
 import { existsSync, mkdtempSync, readFileSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -42,7 +42,7 @@ export function healthFinding(
   return ok(name, restarts > 0 ? `healthy, started again ${times(restarts)}` : "healthy");
 }
 
-/** Whether each component can have a user of its own; of a copy that runs, whether it has. */
+/** Checks whether each component can have a user of its own, or, when the copy runs, whether it has one. */
 export async function users(instance: Instance): Promise<Finding[]> {
   const state = readState(instance.runDir);
   if (state !== undefined) return [userFinding(state)];
@@ -71,16 +71,16 @@ export function userFinding({ unprivileged }: Pick<State, "unprivileged">): Find
       );
 }
 
-/** As the kernel's files say them; undefined where there is no such file. */
+/** Limits as the kernel's files show them; undefined when there is no such file. */
 interface GroupLimits {
   memory?: string;
   pids?: string;
 }
 
-/** Of all jails together; of each microVM by itself, as the launcher starts no more of them than fit. */
+/** The limits over all jails together. For microVMs, the limits of each one: the launcher only starts as many as fit. */
 function limits({ cgroup, components }: State): Finding {
   const launcher = components.find(({ name }) => name === "launcher");
-  // Of version 2 it is a group below jaild's own.
+  // In cgroup version 2 the limits are on a group below jaild's own.
   if (launcher === undefined)
     return groupLimits(limitsOf(findCgroups(cgroup).flatMap((own) => [own, join(own, "jails")])));
   const folders = launcher.process === undefined ? [] : findGuestsCgroups(launcher.process.pid);
@@ -102,7 +102,7 @@ function limitsOf(folders: readonly string[]): GroupLimits {
   return found;
 }
 
-/** What the kernel says where a group of version 1 has no limit of memory: the largest number of whole pages. */
+/** Above any real limit. A group of version 1 without a memory limit shows the largest number of whole pages. */
 const NO_LIMIT = 2 ** 62;
 
 function openOnes({ memory, pids }: GroupLimits): string[] {
@@ -127,7 +127,7 @@ export function guestLimits(guests: readonly GroupLimits[]): Finding {
     : warn("limits", `none for a microVM: ${open.join(", ")}`, `${startAgain()} sets them.`);
 }
 
-/** Jails hide the entries that were there when they were prepared; a module may bring another. */
+/** Jails hide the entries of /proc that existed when the jails were prepared. A kernel module may add others. */
 export function procEntries(known: readonly string[], now: readonly string[]): Finding {
   const added = now.filter((name) => !known.includes(name));
   return added.length === 0

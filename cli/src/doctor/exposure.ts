@@ -1,4 +1,4 @@
-/** Who could read the secrets of a copy, and who reaches its API. */
+/** Checks who could read the secrets of a copy, and who can reach its API. */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { isLoopback } from "@svc/service-kit/config/load";

@@ -4,7 +4,7 @@ export interface Finding {
   subject: string;
   note: string;
   fix?: string;
-  /** It could not be tried: what has to be done before. */
+  /** Set when the feature could not be tried: says when it can be. */
   untried?: string;
 }
 
@@ -22,13 +22,13 @@ export const warn = (subject: string, note: string, fix: string): Finding => ({
   fix,
 });
 
-/** What decides whether the machine is fit, and cannot be tried yet. */
+/** For a feature that decides whether the machine is fit, but cannot be tried yet. */
 export const untried = (subject: string, note: string, fix: string, first: string): Finding => ({
   ...warn(subject, note, fix),
   untried: first,
 });
 
-/** The last line. Nobody is told that a machine is fit on which no jail was tried. */
+/** The last line of the output. It never calls a machine fit on which no jail was tried. */
 export function verdict(findings: readonly Finding[]): string {
   const failed = findings.filter(({ grade }) => grade === "fail").length;
   if (failed > 0) return `${failed} problem${failed === 1 ? "" : "s"}.`;

@@ -1,6 +1,7 @@
 /**
- * Settings of the host that bound or weaken jails, read from the kernel's own files. What can be tried is tried by jaild
- * (./jail.ts); these cannot, or would only show under load. Pure: each takes texts as the kernel writes them.
+ * Checks settings of the host that limit or weaken jails, as the kernel's own files show them. jaild tries everything that
+ * can be tried (./jail.ts). These settings cannot be tried, or would only show their effect under load. Pure: each function
+ * takes texts as the kernel writes them.
  */
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
@@ -32,7 +33,7 @@ export function rights({ isRoot, hasSudo }: { isRoot: boolean; hasSudo: boolean 
 
 const REDIS_MAJOR = 7;
 
-/** `says`: what the server answers to --version. Undefined: none is installed. */
+/** `says`: the server's answer to --version. Undefined: no server is installed. */
 export function redis(server: { program: string; says: string } | undefined): Finding {
   if (server === undefined) return fail("redis", "not installed", "./svc up installs it.");
   const version = /v=(\d+)\.[\d.]+/.exec(server.says);
@@ -46,7 +47,7 @@ const NAMESPACES = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"] as cons
 /** Namespaces that others on the machine may have. */
 const OTHERS = 8;
 
-/** `jails`: as many as may exist at once. Each has one namespace of every kind. */
+/** `jails`: the number that may exist at once. Each jail has one namespace of every kind. */
 export function namespaceCounts(maximum: (file: string) => Text, jails: number): Finding {
   const needed = jails + OTHERS;
   const tooFew = NAMESPACES.filter(
@@ -57,7 +58,7 @@ export function namespaceCounts(maximum: (file: string) => Text, jails: number):
   return fail("namespaces", `too few for ${jails} jails: ${tooFew.join(", ")}`, `sysctl -w ${settings}`);
 }
 
-/** Ubuntu's restriction is for processes without privileges; jaild makes the namespaces of jails with privileges. */
+/** Ubuntu restricts user namespaces only for unprivileged processes. jaild is privileged when it makes the namespaces of jails. */
 export function appArmor(restriction: Text, profile: Text): Finding {
   const label = profile?.trim().replace(/\0/g, "") ?? "";
   const confined = label !== "" && label !== "unconfined";
@@ -97,7 +98,7 @@ export function openFiles(limits: Text, { needed, processFiles }: { needed: numb
   return ok("ulimits", `open files: ${hard}`);
 }
 
-/** `processes`: of all runs that may be active at once. */
+/** `processes`: the total of all runs that may be active at once. */
 export function processNumbers(pidMax: Text, threadsMax: Text, processes: number): Finding {
   const room = Math.min(Number(pidMax ?? 0), Number(threadsMax ?? 0));
   const note = `room for ${room} on this machine, runs may take ${processes}`;
@@ -110,7 +111,7 @@ export function processNumbers(pidMax: Text, threadsMax: Text, processes: number
       );
 }
 
-/** `mounts`: a mountinfo file. The last mount on /proc is the one that is seen. */
+/** `mounts`: the text of a mountinfo file. Only the last mount on /proc is visible. */
 export function procMount(mounts: Text): Finding {
   const options = (mounts ?? "")
     .split("\n")
@@ -129,10 +130,10 @@ export function procMount(mounts: Text): Finding {
 }
 
 export interface ClockReading {
-  /** Before and after the other two, on the clock of the system. */
+  /** The system clock before and after the other two readings. */
   beforeMs: number;
   afterMs: number;
-  /** How long the same took on the monotonic clock. */
+  /** The time between them on the monotonic clock. */
   tookMs: number;
   /** Modification time of a file that was written meanwhile. */
   fileMs: number;
@@ -157,7 +158,7 @@ export function clock({ beforeMs, afterMs, tookMs, fileMs }: ClockReading): Find
   return skew > FILE_FAIL_MS ? fail("clock", text, fix) : warn("clock", text, fix);
 }
 
-/** `files`: what all processes of all active runs may have open. Beyond the machine's limit nobody but root can open one. */
+/** `files`: what all processes of all active runs may have open. Beyond the machine's limit only root can open a file. */
 export function fileNumbers(fileMax: Text, files: number): Finding {
   const most = Number(fileMax ?? 0);
   const note = `${most} open files on this machine, runs may have ${files}`;
@@ -170,14 +171,17 @@ export function fileNumbers(fileMax: Text, files: number): Finding {
       );
 }
 
-/** A handler behind a pipe is root and reads what crashed; jails allow it one byte, so that it is not called for them. */
+/**
+ * A core handler behind a pipe runs as root and reads what crashed. Jails limit core files to one byte, so that it is not
+ * called for them.
+ */
 export function corePattern(pattern: Text): Finding {
   const text = pattern?.trim() ?? "";
   const where = text.startsWith("|") ? `the program ${text.slice(1)}` : `files (${text})`;
   return ok("core dumps", `go to ${where}; jails make none`);
 }
 
-/** What the processor lets programs learn of each other. For information: jails do not protect from it. */
+/** What the processor lets programs learn about each other. For information only: jails do not protect against it. */
 export function speculation(smt: Text, vulnerabilities: Readonly<Record<string, string>>): Finding {
   const open = Object.entries(vulnerabilities)
     .filter(([, state]) => /^(Vulnerable|Mitigation:.*vulnerable)/i.test(state))
@@ -200,13 +204,13 @@ export function speculation(smt: Text, vulnerabilities: Readonly<Record<string, 
 }
 
 const GIB = 2 ** 30;
-/** What the root image and files want; what a copy needs at least, and what the build of an image needs. */
+/** The space for the root image and files; the minimum for a copy, and the minimum for the build of an image. */
 const ENOUGH_DISK = 3 * GIB;
 const LEAST_DISK = { built: 0.25 * GIB, unbuilt: 1 * GIB };
 const ENOUGH_INODES = 100_000;
 const LEAST_INODES = { built: 1000, unbuilt: 30_000 };
 const ENOUGH_MEMORY = 1.5 * GIB;
-/** Of the components themselves, without any program. */
+/** The minimum for the components alone, without any program. */
 const LEAST_MEMORY = 0.25 * GIB;
 
 /** `isBuilt`: whether the root image is there. */

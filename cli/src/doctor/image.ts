@@ -1,4 +1,4 @@
-/** The root image: what is installed, and whether its Debian packages match the repository's manifest. */
+/** Checks the root image: which languages it has, and whether its Debian packages match the repository's manifest. */
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The features that a jail needs, tried by jaild itself: one finding for each line that it prints. */
+/** Lets jaild itself try the features that a jail needs. Returns one finding for each line that jaild prints. */
 
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -19,7 +19,7 @@ export function jail(instance: Instance): Finding[] {
     const note = "its features can only be tried by root";
     return [untried("jail", note, `Run ${svcLine("doctor")} as root.`, "by root")];
   }
-  // A copy that was not started yet has no image; any other shows as well whether this host holds jails.
+  // A copy that was never started has no image. Any other image also shows whether this host can run jails.
   const images = [instance.image, join(instance.packagesDir, "current")];
   const image = images.find((folder) => existsSync(join(folder, "rootfs")));
   const built = image !== undefined;
@@ -44,7 +44,7 @@ export function jail(instance: Instance): Finding[] {
   return [...findings, silentEnd(status, reason)];
 }
 
-/** Of a check that failed without naming a feature. `status`: null where a signal ended it. */
+/** The finding for a check that failed without naming a feature. `status`: null when a signal ended it. */
 export function silentEnd(status: number | null, reason?: string): Finding {
   const how = status === null ? "a signal" : `exit code ${status}`;
   return fail(
@@ -54,7 +54,7 @@ export function silentEnd(status: number | null, reason?: string): Finding {
   );
 }
 
-/** `GRADE FEATURE text`; `reason`: what made jaild give up. */
+/** `line`: `GRADE FEATURE text`. `reason`: why jaild gave up. */
 export function jailFinding(line: string, reason?: string): Finding {
   const [, grade = "fail", feature = line, text = ""] = /^(\w+) (\S+) ?(.*)$/.exec(line) ?? [];
   if (grade === "ok") return ok("jail", `${feature} ${text}`.trim());

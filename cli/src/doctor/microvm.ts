@@ -1,4 +1,4 @@
-/** Whether microVMs can run here, by what, and what that costs. A kernel is booted only where they are asked for. */
+/** Checks whether microVMs can run here, with which accelerator, and how fast. Boots a kernel only when microVMs are switched on. */
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { installCommands, missingPackages } from "../install/packages.ts";
 import type { Instance } from "../instance.ts";
@@ -18,7 +18,7 @@ const SUBJECT = "microVMs";
 
 /** What is known of KVM on this machine. */
 export interface Kvm {
-  /** Undefined: the device opens; else why not. */
+  /** Undefined when the device can be opened, otherwise the reason why not. */
   closed: string | undefined;
   /** This machine is itself a virtual one. */
   isNested: boolean;
@@ -52,7 +52,7 @@ export async function microvm(instance: Instance): Promise<Finding[]> {
 interface Tried {
   wanted: Accelerator | "auto";
   kvm: Kvm;
-  /** Undefined: not tried. */
+  /** Undefined when KVM was not tried. */
   byKvm: Result | undefined;
   byTcg: Result | undefined;
   access: { problem?: string; fix?: string };
@@ -98,7 +98,7 @@ function kvmText({ closed, isNested }: Kvm): string {
   return closed === undefined ? `${DEVICE} can be opened${where}` : `${closed}${where}`;
 }
 
-/** What /proc/cpuinfo says. Pure. */
+/** `cpuinfo`: the text of /proc/cpuinfo. Pure. */
 export function isVirtual(cpuinfo: string): boolean {
   return /^flags\s*:.*\bhypervisor\b/m.test(cpuinfo);
 }

@@ -1,4 +1,4 @@
-/** The settings that the next ./svc up would use: the mode, what would be refused, and what would have no effect. */
+/** Checks the settings that the next ./svc up would use: the mode, what would be refused, and what would have no effect. */
 
 import type { Instance } from "../instance.ts";
 import { countKeys, describeMode, modeOf } from "../mode.ts";
@@ -26,7 +26,7 @@ export async function settings(instance: Instance, read: Settings): Promise<Find
   ];
 }
 
-/** What keeps the settings from being judged, such as secrets that others can read. */
+/** The finding for an error that keeps the settings from being checked, such as secrets that others can read. */
 function unjudged(error: unknown, fix: string): Finding {
   if (error instanceof Problem) return fail("settings", error.message, error.advice ?? fix);
   throw error;

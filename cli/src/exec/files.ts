@@ -1,4 +1,4 @@
-/** Files that `exec` reads here and sends. What cannot be read is a Problem that names it. */
+/** Reads the files that `exec` sends. A file that cannot be read is a Problem that names it. */
 import { constants, createReadStream, openAsBlob } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { basename } from "node:path";
@@ -6,10 +6,10 @@ import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { systemProblem } from "../unexpected.ts";
 import { STANDARD_INPUT } from "./program.ts";
 
-/** More than a request may hold (SVC_HTTP_JSON_LIMIT), unless somebody raised that far. */
+/** More than a request may hold (SVC_HTTP_JSON_LIMIT), unless an operator raised that limit this far. */
 const MAX_TEXT_BYTES = 64 * 2 ** 20;
 
-/** `-` is standard input. What has no end, such as a device, is refused before it fills the memory. */
+/** `-` is standard input. Endless input, such as a device, is refused before it fills the memory. */
 export async function readText(path: string): Promise<string> {
   return reading(path, async () => {
     const pieces: Buffer[] = [];
@@ -33,12 +33,15 @@ function tooLong(path: string): Problem {
 
 export async function openInput(argument: string): Promise<{ name: string; content: Blob }> {
   const { path, name } = await splitInput(argument);
-  // Of a file that cannot be opened `openAsBlob` does not say why.
+  // `openAsBlob` does not say why it cannot open a file.
   await reading(path, () => access(path, constants.R_OK));
   return { name, content: await reading(path, () => openAsBlob(path)) };
 }
 
-/** `data/a.csv` is `a.csv` inside; `data/a.csv:in/b.csv` is `in/b.csv`. A file whose own name has a colon wins. */
+/**
+ * `data/a.csv` becomes `a.csv` in the jail; `data/a.csv:in/b.csv` becomes `in/b.csv`. A file whose own name contains the
+ * colon has precedence.
+ */
 async function splitInput(argument: string): Promise<{ path: string; name: string }> {
   const whole = await fileAt(argument);
   const colon = argument.lastIndexOf(":");
@@ -54,7 +57,7 @@ async function splitInput(argument: string): Promise<{ path: string; name: strin
   return { path, name };
 }
 
-/** Whether there is one. Folders, pipes and devices are refused. */
+/** Returns whether there is a file. Folders, pipes and devices are refused. */
 async function fileAt(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory())

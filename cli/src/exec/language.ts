@@ -26,7 +26,7 @@ const BY_EXTENSION: Readonly<Record<string, string>> = {
   ".r": "r",
 };
 
-/** By the extension of its file; code without a file is Python. */
+/** Chosen by the extension of the file. Code without a file is Python. */
 export function languageOf(program: Program): string | undefined {
   if ("code" in program || program.path === STANDARD_INPUT) return DEFAULT;
   return BY_EXTENSION[extname(program.path).toLowerCase()];

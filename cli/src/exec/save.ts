@@ -1,6 +1,6 @@
 /**
- * Saves output files below one folder. The names come from a program that nobody trusts: a name is accepted only when it
- * stays below the folder, no link on the way is followed out of it, and an existing file is replaced only when asked.
+ * Saves output files below one folder. The names come from an untrusted program. A name is accepted only when it stays below
+ * the folder. No symbolic link below the folder is followed. An existing file is replaced only on request.
  */
 import { constants } from "node:fs";
 import { lstat, mkdir, open, realpath } from "node:fs/promises";

@@ -3,7 +3,7 @@ import { sessionHintSchema } from "@svc/contracts";
 import type { ExecResult } from "../client.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 
-/** The name as it was given; a wrong one is a Problem. */
+/** Returns the name unchanged. An invalid name is a Problem. */
 export function sessionName(text: string): string {
   const parsed = sessionHintSchema.safeParse(text);
   if (parsed.success) return parsed.data;
@@ -19,7 +19,7 @@ type SessionOutcome = Pick<
   "session_state_persisted" | "session_state_restore_failed" | "session_state_conflict"
 >;
 
-/** What a user must know of the session after a run; none when the next run continues this one. */
+/** What the user must know about the session after a run. Empty when the next run continues from this one. */
 export function sessionNotes(name: string, outcome: SessionOutcome): string[] {
   if (outcome.session_state_persisted === undefined) {
     return [

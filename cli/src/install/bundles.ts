@@ -1,7 +1,7 @@
 /**
- * The components as `./svc up` runs them: each a single file, bundled from the sources, with its compiled code in Node's
- * compile cache. A component that loaded some hundred modules instead would take a fifth more memory and start in twice the
- * time. Functions keep their names, for stack traces. Made anew when a file that went into them or a dependency has changed.
+ * Bundles the components for `./svc up`: each becomes a single file, and its compiled code goes into Node's compile cache.
+ * Loading some hundred modules instead would take a fifth more memory and twice the time at the start. Functions keep their
+ * names for stack traces. The bundles are made again when one of their source files or a dependency has changed.
  */
 import {
   chmodSync,
@@ -24,16 +24,16 @@ import { Problem } from "../problem.ts";
 import { run } from "../system/run.ts";
 import { SERVICE_PROCESSES, type ServiceProcess } from "../topology.ts";
 
-/** What components load when it is used, and not before: the SDK of tracing, and the API's MCP server. */
+/** Modules that components load only when they use them: the tracing SDK, and the API's MCP server. */
 const TRACING_SDK = { in: join(ROOT, "packages/service-kit/src/tracing/sdk.ts"), out: "tracing-sdk" };
 const CONSOLE = join(ROOT, "console/src");
 const MCP = { in: join(ROOT, "packages/mcp/src/http.ts"), out: "mcp" };
-/** What runs in a microVM. */
+/** The program that runs in a microVM. */
 const GUEST = { in: join(ROOT, "services/launcher/src/guest/main.ts"), out: "guest" };
-/** Made last. Has a line for each file of this tree that decides what is in the bundles: its stamp, and its path from the root. */
+/** Written last. It has a line for each file of this tree that affects the bundles: the file's stamp, and its path relative to the root. */
 const COMPLETE = join(BUNDLES, "complete");
 
-/** Beside what goes into them: the versions of packages, and the way in which bundles are made. */
+/** Files that affect the bundles in addition to the sources: the versions of packages, and this module. */
 const DECISIVE = ["package-lock.json", relative(ROOT, import.meta.filename)];
 
 export interface Entry {
@@ -42,8 +42,8 @@ export interface Entry {
 }
 
 /**
- * A cache that cannot be made costs only time; a bundle that cannot be made is a Problem. `more`: entries beside those of
- * the components, made with them.
+ * A compile cache that cannot be made only costs time. A bundle that cannot be made is a Problem. `more`: entries that are
+ * bundled together with the components.
  */
 export async function buildBundles(more: readonly Entry[] = []): Promise<void> {
   if (!isCurrent()) await bundle(more);
@@ -54,7 +54,7 @@ export async function buildBundles(more: readonly Entry[] = []): Promise<void> {
 async function bundle(more: readonly Entry[]): Promise<void> {
   const { build, stop } = await import("esbuild");
   mkdirSync(BUNDLES, { recursive: true });
-  // As deep as its destination: bundles name the places of sources as seen from themselves.
+  // At the same depth as its destination, because bundles refer to the places of sources by relative paths.
   const making = mkdtempSync(`${BUNDLES}.`);
   try {
     const components = await build({
@@ -73,12 +73,13 @@ async function bundle(more: readonly Entry[]): Promise<void> {
       platform: "node",
       format: "esm",
       target: `node${process.versions.node.split(".")[0]}`,
-      // What V8 keeps of the text in memory; the names of functions and the lines of stack traces are worth their bytes.
+      // V8 keeps the text in memory, so it is minified. Function names and line breaks are worth their bytes for stack
+      // traces.
       minifyWhitespace: true,
       minifySyntax: true,
       lineLimit: 160,
       legalComments: "none",
-      // Packages that are not ES modules ask for Node's modules by `require`.
+      // Packages that are not ES modules load Node's modules with `require`.
       banner: {
         js: 'import{createRequire as $createRequire}from"node:module";const require=$createRequire(import.meta.url);',
       },
@@ -112,14 +113,14 @@ function bundleConsole(build: typeof import("esbuild").build, outdir: string) {
     minify: true,
     jsx: "automatic",
     jsxImportSource: "preact",
-    // The client reads files from disk in Node alone.
+    // The client reads files from disk only in Node.
     external: ["node:*"],
     legalComments: "none",
     logLevel: "silent",
   });
 }
 
-/** A module that reads files beside itself finds them beside its source, wherever this folder is moved. */
+/** Lets a module that reads files beside itself find them beside its source, wherever this folder is moved. */
 const placesOfSources: Plugin = {
   name: "places of sources",
   setup: ({ onLoad }) => {
@@ -130,7 +131,7 @@ const placesOfSources: Plugin = {
   },
 };
 
-/** Bundles do not contain these: they import bundles of their own beside them. */
+/** Not included in bundles: a bundle imports these as bundles of their own beside it. */
 const loadedApart: Plugin = {
   name: "loaded apart",
   setup: ({ onResolve }) => {
@@ -145,8 +146,8 @@ const loadedApart: Plugin = {
 };
 
 /**
- * A component that has no configuration refuses to start when everything is loaded: its code is in the cache then. Without
- * it each would compile its bundle at every start, and keep the compiler that does so (10 MiB) in memory.
+ * A component without configuration loads everything and then refuses to start, which fills the compile cache. Without the
+ * cache, each would compile its bundle at every start, and keep the compiler (10 MiB) in memory.
  */
 async function compile(cache: string): Promise<void> {
   const env = { PATH: "/usr/bin:/bin", NODE_COMPILE_CACHE: dirname(cache) };
@@ -155,7 +156,7 @@ async function compile(cache: string): Promise<void> {
   writeFileSync(join(cache, "complete"), "");
 }
 
-/** A process that ends may just be replacing it by the same. */
+/** ENOENT is ignored: a process that is ending may just be replacing the file by the same content. */
 function makeReadable(file: string): void {
   try {
     chmodSync(file, 0o644);
@@ -169,8 +170,8 @@ function sourceOf(process: ServiceProcess): string {
 }
 
 /**
- * Whether nothing has changed since that went into the bundles: no file, no dependency, not the way in which they are made.
- * Times are compared for equality: an upgrade may bring files that are older than the bundles.
+ * Whether nothing that affects the bundles has changed since they were made: no source, no dependency, and not this module.
+ * Times are compared for equality, because an upgrade may bring files that are older than the bundles.
  */
 function isCurrent(): boolean {
   if (!existsSync(COMPLETE)) return false;
@@ -181,7 +182,7 @@ function isCurrent(): boolean {
   });
 }
 
-/** What differs when a file of this tree has another content. */
+/** A value that differs when a file of this tree has different content. */
 function stampOf(file: string): string {
   const found = statSync(join(ROOT, file), { throwIfNoEntry: false });
   return found === undefined ? "none" : `${found.mtimeMs}/${found.size}`;

@@ -1,7 +1,7 @@
 /**
- * The root image of the jails. What a copy's image has besides what every one has was chosen on the command line or in the
- * settings, and is remembered in the data folder. The link `image` there names the image; only `./svc up` and
- * `./svc install` of this copy move it. Images lie side by side (runtimes/image/lib/images).
+ * The root image of the jails. The choice of additional languages and packages comes from the command line or the settings,
+ * and is stored in the data folder. The symbolic link `image` there points to the image. Only `./svc up` and `./svc install`
+ * of this copy move it. Images of several choices lie side by side (runtimes/image/lib/images).
  */
 import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
@@ -25,11 +25,11 @@ export interface Choice {
   languages: readonly string[];
   /** Names of package groups, and absolute paths of folders of the same form. */
   packages: readonly string[];
-  /** Debian mirror to build from; absent: those of the machine's apt sources. */
+  /** The Debian mirror to build from; absent: the mirrors of the machine's apt sources. */
   mirror?: string | undefined;
 }
 
-/** What every image has. */
+/** The choice with nothing beyond what every image has. */
 export const BASE: Choice = { languages: [], packages: [] };
 
 /** Options of commands that build the image. */
@@ -51,7 +51,7 @@ export const IMAGE_OPTIONS = {
 
 export type ChoiceOptions = Partial<Record<keyof typeof IMAGE_OPTIONS, string | undefined>>;
 
-/** Each half by the option, else by the setting, else as before. */
+/** For languages and packages, the option overrides the setting, and the setting overrides the previous choice. */
 export function chooseImage(options: ChoiceOptions, settings: Environment, before: Choice = BASE): Choice {
   const languages = options.languages ?? (settings.SVC_LANGUAGES || undefined);
   const packages = options.packages === undefined ? undefined : packageNames(options.packages, resolve);
@@ -66,7 +66,7 @@ export function chooseImage(options: ChoiceOptions, settings: Environment, befor
 
 const MIRROR_SCHEMES = ["http:", "https:", "file:"];
 
-/** An address as a line of apt sources holds it, or `none`. */
+/** `text`: an address as a line of apt sources has it, or `none`. */
 function mirrorOf(text: string): string | undefined {
   if (text === "none") return undefined;
   const url = URL.parse(text);
@@ -92,7 +92,7 @@ const words = (list: string) =>
 
 const sorted = (names: readonly string[]) => [...new Set(names)].sort();
 
-/** A comma list of language names, or `all`, as names of runtime folders. */
+/** Turns a comma list of language names, or `all`, into names of runtime folders. */
 export function runtimeNames(list: string): string[] {
   const names = words(list).map((name) => {
     if (name.toLowerCase() === "all") return "all";
@@ -104,7 +104,7 @@ export function runtimeNames(list: string): string[] {
   return names.includes("all") ? ["all"] : sorted(names);
 }
 
-/** A comma list of group names and folders, `all` for every group, or `none`. `toPath` makes a path of a relative one. */
+/** Reads a comma list of group names and folders, `all` for every group, or `none`. `toPath` resolves a relative path, or refuses it. */
 export function packageNames(list: string, toPath: (path: string) => string = absolute): string[] {
   const groups = existsSync(GROUPS) ? readdirSync(GROUPS).sort() : [];
   const known = ["all", "none", ...groups];
@@ -150,7 +150,7 @@ export function readChoice(dataDir: string): Choice | undefined {
     if (isNames(languages) && isNames(packages) && (mirror === undefined || typeof mirror === "string"))
       return { languages, packages, ...(mirror === undefined ? {} : { mirror }) };
   } catch {
-    // As below.
+    // The Problem below reports it.
   }
   throw new Problem(
     `${file} does not say which languages and packages were chosen`,
@@ -167,11 +167,13 @@ export function rememberChoice(dataDir: string, { languages, packages, mirror }:
 
 export interface WantedImage {
   choice: Choice;
-  /** That shall lead to it; by default the link of tests and builds by hand, `current` in the folder of the images. */
+  /**
+   * The link that will point to the image. The default is `current` in the folder of images, for tests and builds by hand.
+   */
   link?: string;
 }
 
-/** Makes the link lead to an image of the choice; builds one where there is none. */
+/** Makes the link point to an image of the choice. Builds one when there is none. */
 export async function buildImage(
   { packagesDir }: Pick<Instance, "packagesDir">,
   { choice, link }: WantedImage,
@@ -192,13 +194,13 @@ export async function buildImage(
 
 /** What an image has. */
 export interface ImageContent {
-  /** Of the image, without links. */
+  /** The folder of the image, without symbolic links. */
   folder: string;
   languages: string[];
   packages: string[];
 }
 
-/** Of a folder or a link to one; undefined where there is no image. */
+/** `image`: a folder or a link to one. Returns undefined when there is no image. */
 export function contentOf(image: string): ImageContent | undefined {
   const manifest = join(image, "runtimes.json");
   if (!existsSync(manifest)) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Brings a machine to the point where the system can start: Debian packages, the jail, the root image, the components. Each step looks
- * first and does nothing when nothing is missing. Says what it installs before it does.
+ * Prepares a machine for a start: Debian packages, the jail, the root image, the components. Each step first checks what is
+ * missing, and does nothing when nothing is. It announces what it installs before it does.
  */
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ import { installPackages, missingPackages, type Purpose } from "./packages.ts";
 
 /** Number of steps that `install` shows. */
 export const INSTALL_STEPS = 4;
-/** Those of `installCopy`. */
+/** Number of steps that `installCopy` shows. */
 export const installSteps = (caller: Environment) => INSTALL_STEPS + (usesMicrovms(caller) ? 1 : 0);
 
 export async function install(
@@ -44,7 +44,7 @@ export async function install(
   await progress.step("The components (esbuild)", () => buildBundles());
 }
 
-/** The same for a copy, whose link it moves and whose choice it remembers. Says how the copy's image changes. */
+/** Like `install`, for one copy: moves the copy's image link and stores its choice. Prints how the copy's image changes. */
 export async function installCopy(
   instance: Instance,
   choice: Choice,
@@ -64,7 +64,7 @@ export async function installCopy(
   if (news !== undefined) console.log(news);
 }
 
-/** Undefined where a copy got its first image, or keeps its own. */
+/** Undefined when a copy got its first image, or keeps the one that it has. */
 export function imageNews(
   before: ImageContent | undefined,
   now: ImageContent | undefined,
@@ -85,7 +85,7 @@ export async function buildJail(note: Note): Promise<void> {
   await mustRun(make(), "building the jail", { onLine: note });
 }
 
-/** What tests run besides jaild itself. Made before them: tests beside each other find nothing to make. */
+/** Builds what tests need besides jaild itself. It runs before the tests, so that parallel tests find nothing to build. */
 export async function buildJailTests(note: Note): Promise<void> {
   await mustRun(make("faults", "build/unit"), "building the tests of the jail", { onLine: note });
 }

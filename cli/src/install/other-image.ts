@@ -1,4 +1,6 @@
-/** Whether settings ask for another image than a running copy has: it gets one at its next start alone. */
+/**
+ * Tells whether the settings ask for another image than a running copy has. The copy gets that image only at its next start.
+ */
 
 import { Problem } from "../problem.ts";
 import type { Environment } from "../settings.ts";
@@ -8,7 +10,7 @@ import { chooseImage, isSame, readChoice } from "./image.ts";
 export const otherImageText = () =>
   `SVC_LANGUAGES or SVC_PACKAGES ask for other languages or packages. It has them after ${startAgain()}.`;
 
-/** Values that no image could have are others, too: the next start refuses them. */
+/** Invalid values also count as another image: the next start refuses them. */
 export function asksForOtherImage(dataDir: string, settings: Environment): boolean {
   try {
     const before = readChoice(dataDir);

@@ -14,7 +14,7 @@ const REDIS_PROGRAMS = ["redis-server", "valkey-server", "redis-check-rdb"] as c
 export interface DebianPackage {
   name: string;
   why: string;
-  /** The package is there when one of these programs or files is. */
+  /** The package counts as installed when one of these programs or files exists. */
   provides: readonly string[];
 }
 
@@ -28,7 +28,7 @@ const RUN: readonly DebianPackage[] = [
   { name: "curl", why: "for the commands that are printed", provides: ["curl"] },
 ];
 
-/** For KVM_ENABLED alone. */
+/** Only for KVM_ENABLED. */
 const MICROVM: readonly DebianPackage[] = [
   { name: "qemu-system-x86", why: "runs microVMs", provides: ["qemu-system-x86_64"] },
   { name: "erofs-utils", why: "makes the root image of microVMs", provides: ["mkfs.erofs"] },
@@ -58,7 +58,7 @@ const TEST_S3: readonly DebianPackage[] = [
   { name: "openssl", why: "makes certificates for tests", provides: ["openssl"] },
 ];
 
-/** libFuzzer. */
+/** For libFuzzer. */
 const TEST_FUZZ: readonly DebianPackage[] = [
   { name: "clang", why: "fuzzes the jail", provides: ["clang"] },
   { name: "libclang-rt-dev", why: "fuzzes the jail", provides: ["/var/lib/dpkg/info/libclang-rt-dev.list"] },
@@ -107,7 +107,7 @@ export function installCommands(packages: readonly DebianPackage[]): string[][] 
   return [["apt-get", "update"], install];
 }
 
-/** What is told before anything is installed. */
+/** The lines that announce an installation before it begins. */
 export function announcement(packages: readonly DebianPackage[]): string[] {
   return [
     ...packages.map(({ name, why }) => `will install ${name} (${why})`),
@@ -115,7 +115,7 @@ export function announcement(packages: readonly DebianPackage[]): string[] {
   ];
 }
 
-/** As root. */
+/** Must run as root. */
 export async function installPackages(packages: readonly DebianPackage[], note: Note): Promise<void> {
   const commands = installCommands(packages);
   if (findProgram("apt-get") === undefined) {

@@ -1,11 +1,11 @@
-/** Reads the logs of several components as one, ordered by time. Of each file a piece is in memory at a time. */
+/** Reads the logs of several components as one, ordered by time. Only a piece of each file is in memory at a time. */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { fileSize, logPath, readFrom } from "../supervisor/logs.ts";
 import { rotatedPath } from "../supervisor/rotation.ts";
 import { type LogRecord, recordOf } from "./record.ts";
 
 const PIECE_BYTES = 256 * 1024;
-/** Near the end of a file. */
+/** How much of the end of a file is read for its last lines. */
 const TAIL_BYTES = 64 * 1024;
 /** A longer line is cut in pieces. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
@@ -22,11 +22,11 @@ export type WantsLine = (line: string) => boolean;
 
 export interface Source {
   component: string;
-  /** Bytes of the newest file that are read; all by default. */
+  /** How many bytes of the newest file are read; by default all. */
   limit?: number;
 }
 
-/** All records of the components, the oldest first; `wants` chooses among the lines before they are read. */
+/** All records of the components, oldest first. `wants` selects lines before they are parsed. */
 export function* mergedRecords(
   logsDir: string,
   sources: readonly Source[],
@@ -53,7 +53,7 @@ export function lastRecords(logsDir: string, sources: readonly Source[], count: 
   return [...mergeByTime(ends.map((records) => records.values()))].slice(-count);
 }
 
-/** Merges what is ordered already. Among records of one time, the first source's come first. */
+/** Merges sources that are ordered already. Records with the same time keep the order of the sources. */
 export function* mergeByTime(sources: readonly Iterator<LogRecord, void>[]): Generator<LogRecord> {
   const heads = sources.flatMap((source) => headOf(source));
   while (heads.length > 0) {
@@ -90,7 +90,7 @@ function* recordsOf(
   }
 }
 
-/** All files are opened first, so that a rotation meanwhile takes none away. */
+/** Opens all files first, so that a rotation in the meantime removes none of them. */
 function* linesOf(path: string, limit?: number): Generator<string> {
   const opened = filesOf(path).flatMap((file) =>
     openFile(file).map((descriptor) => ({ descriptor, limit: file === path ? limit : undefined })),

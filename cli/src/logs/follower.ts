@@ -1,6 +1,6 @@
 /**
- * Reads what is appended to a log file, line by line and across rotations: what was written between the last look and a
- * rotation is read from the rotated file.
+ * Reads the lines that are appended to a log file, across rotations. Lines written between the last read and a rotation come
+ * from the rotated file.
  */
 import { statSync } from "node:fs";
 import { fileSize, readFrom } from "../supervisor/logs.ts";
@@ -11,7 +11,7 @@ const MAX_ATTEMPTS = 3;
 export class LogFollower {
   readonly #path: string;
   #offset: number;
-  /** The newest rotated file at the last look. */
+  /** The newest rotated file at the last read. */
   #rotated: string | undefined;
   #wasShort = false;
 
@@ -22,12 +22,12 @@ export class LogFollower {
     this.#rotated = this.#identityOf(1);
   }
 
-  /** Where the next look begins. */
+  /** Where the next read begins. */
   get offset(): number {
     return this.#offset;
   }
 
-  /** The whole lines that have come since the last look. */
+  /** The complete lines that were appended since the last read. */
   read(): string[] {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       const rotated = this.#identityOf(1);
@@ -37,7 +37,7 @@ export class LogFollower {
       if (missed.length === 0 && this.#isShort()) return [];
       const earlier = missed.map((path, at) => readFrom(path, at === 0 ? this.#offset : 0));
       const text = readFrom(this.#path, this.#wasShort ? 0 : offset);
-      // Rotated just now: what was read may be of either file.
+      // The file was rotated just now, so the text may come from either file.
       if (this.#identityOf(1) !== rotated) continue;
       const whole = text.slice(0, text.lastIndexOf("\n") + 1);
       this.#offset = (this.#wasShort ? 0 : offset) + Buffer.byteLength(whole);
@@ -48,7 +48,7 @@ export class LogFollower {
     return [];
   }
 
-  /** Oldest first; undefined in the middle of a rotation. */
+  /** Rotated files that have not been read to their end, oldest first; undefined in the middle of a rotation. */
   #missedFiles(rotated: string | undefined): string[] | undefined {
     if (rotated === this.#rotated) return [];
     if (rotated === undefined) return undefined;
@@ -60,7 +60,10 @@ export class LogFollower {
     }
   }
 
-  /** Emptied: by a rotation that is about to show, or else, at the second look, by somebody's hand. */
+  /**
+   * True once when the file has become shorter: a rotation may be in progress. If it still is at the next read, somebody
+   * emptied it by hand.
+   */
   #isShort(): boolean {
     const isShort = fileSize(this.#path) < this.#offset;
     const isNew = isShort && !this.#wasShort;

@@ -1,4 +1,4 @@
-/** One line of a log as data, from any writer, and as a person reads it. Pure. */
+/** Parses one log line of any writer, and formats it for a person. Pure. */
 import { type Colour, printable } from "../terminal.ts";
 
 export interface LogRecord {
@@ -7,7 +7,7 @@ export interface LogRecord {
   line: string;
   /** ms since 1970. A line without a time has the time of the line before it. */
   time: number;
-  /** Of a JSON line; undefined for plain text, as of Redis. */
+  /** The fields of a JSON line; undefined for plain text, such as Redis writes. */
   fields: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -32,7 +32,7 @@ function timeOf(value: unknown): number | undefined {
   return Number.isFinite(time) ? time : undefined;
 }
 
-/** Redis: `1234:M 31 Jan 2026 10:00:00.000 * Ready`, in the time of the machine. */
+/** Redis: `1234:M 31 Jan 2026 10:00:00.000 * Ready`, in local time. */
 const REDIS_LINE = /^\d{1,10}:[A-Z] (\d{1,2} [A-Z][a-z]{2} \d{4} [\d:.]{8,12}) /;
 
 function timeOfText(line: string): number | undefined {
@@ -40,7 +40,7 @@ function timeOfText(line: string): number | undefined {
   return text === undefined ? undefined : timeOf(text);
 }
 
-/** A JSON line for every record. */
+/** Formats any record as a JSON line. */
 export function jsonOf({ component, line, time, fields }: LogRecord): string {
   if (fields !== undefined) return line;
   return JSON.stringify({ time: isoTime(time), name: component, msg: line });
@@ -55,11 +55,11 @@ const LEVELS: Readonly<Record<string, readonly [name: string, colour: Colour]>> 
   60: ["fatal", "red"],
 };
 
-/** Longest name of a component. */
+/** Length of the longest component name. */
 const NAME_CHARS = 16;
 const LEVEL_CHARS = 5;
 
-/** One line, or more for one with a stack. Nothing in it moves the cursor of a terminal. */
+/** One line, or several for a record with a stack trace. Nothing in the text can move the cursor of a terminal. */
 export function textOf(
   { component, line, time, fields }: LogRecord,
   colour: (colour: Colour, text: string) => string,
@@ -78,7 +78,7 @@ export function textOf(
   return [text.trimEnd(), ...frames.map((frame) => `    ${oneLine(frame)}`)].join("\n");
 }
 
-/** Stacks are shown below the line. */
+/** Separates stack traces from the fields, because they are shown below the line. */
 function withoutStacks(fields: Record<string, unknown>) {
   const shown: Record<string, unknown> = {};
   const frames: string[] = [];

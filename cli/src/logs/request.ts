@@ -1,4 +1,4 @@
-/** Which lines belong to a request: lines that name it, and lines of the executions that these name. */
+/** Selects the log lines of one request: lines with its id, and lines of the executions that these lines name. */
 import type { LogRecord } from "./record.ts";
 
 export class RequestFilter {
@@ -9,14 +9,14 @@ export class RequestFilter {
     this.#requestId = requestId;
   }
 
-  /** Whether a line may be meant, by its text alone: most are not, and need not be read as JSON. */
+  /** Whether the text of a line contains one of the ids. Most lines do not, and need not be parsed as JSON. */
   mayConcern(line: string): boolean {
     if (line.includes(this.#requestId)) return true;
     for (const id of this.#executions) if (line.includes(id)) return true;
     return false;
   }
 
-  /** Notes the execution of a line that names the request. To be called for all lines before they are chosen. */
+  /** Remembers the execution of a line that names the request. Must be called for all lines before `isMeant`. */
   learn({ fields }: LogRecord): void {
     if (fields?.request_id === this.#requestId && typeof fields.exec_id === "string") {
       this.#executions.add(fields.exec_id);

@@ -1,6 +1,7 @@
 /**
- * What runs microVMs on this machine. That a device of KVM can be opened says little: inside of some virtual machines a kernel then
- * stands still. So one is booted until it finds no root and restarts, which takes a second where KVM works.
+ * Chooses what runs microVMs on this machine. It is not enough that /dev/kvm can be opened: inside some virtual machines a
+ * kernel then hangs. So a trial kernel is booted until it finds no root file system and restarts. That takes a second where
+ * KVM works.
  */
 import { existsSync, type Stats, statSync } from "node:fs";
 import { Problem } from "../problem.ts";
@@ -10,14 +11,17 @@ import { type Boot, bootKernel } from "./trial.ts";
 
 export interface Chosen {
   accelerator: Accelerator;
-  /** The group that may open the device of KVM: a guest's process needs it. Undefined: every user may. */
+  /** The group that may open /dev/kvm; the process of a guest needs it. Undefined: every user may open the device. */
   gid?: number;
-  /** Why it is not KVM, where KVM would have been taken. */
+  /** Why KVM is not used although it was allowed. */
   warning?: string;
 }
 
 export const DEVICE = "/dev/kvm";
-/** A busy machine with KVM boots a kernel in a few seconds; one without it never does. Who demands KVM has nothing else to wait for. */
+/**
+ * With KVM even a busy machine boots a kernel in a few seconds; with a broken KVM it never does. When KVM is demanded there
+ * is no fallback, so the wait is longer.
+ */
 export const KVM_LIMIT_MS = { auto: 15_000, kvm: 120_000 };
 
 /** `kernel`: path of a vmlinuz. Throws a Problem where KVM is demanded and not usable. */
@@ -36,7 +40,7 @@ export async function chooseAccelerator(
 
 const ELSEWHERE = "Use a machine on which KVM works, or emulation: LAUNCHER_ACCEL=tcg (docs/microvm.md).";
 
-/** What there is, what it does, and who may open it, in this order. */
+/** Checks in this order: whether the device exists, whether a kernel boots with it, and who may open it. */
 async function kvm(kernel: string, limitMs: number, boot: Boot): Promise<Access> {
   if (!existsSync(DEVICE)) return accessOf(undefined, DEVICE);
   const { problem } = await boot({ accelerator: "kvm", kernel, limitMs });
@@ -53,7 +57,7 @@ export const kvmStat = () => statSync(DEVICE, { throwIfNoEntry: false });
 
 const BOTH = 0o6;
 
-/** Whether users without rights, as guests have, may open the device. Pure. */
+/** Checks whether unprivileged users, such as those of guests, may open the device. Pure. */
 export function accessOf(found: Pick<Stats, "mode" | "gid"> | undefined, device: string): Access {
   if (found === undefined)
     return {

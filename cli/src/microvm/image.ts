@@ -1,4 +1,7 @@
-/** What microVMs start from: a kernel, and a root image with what the copy's own root image has (services/launcher/guest/build). */
+/**
+ * What microVMs start from: a kernel, and a root image with the same content as the copy's own root image
+ * (services/launcher/guest/build).
+ */
 import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { type Instance, ROOT } from "../instance.ts";
@@ -10,23 +13,25 @@ import type { Note } from "../terminal.ts";
 const FILES = ["vmlinuz", "initrd", "system.erofs", "sealed-memory", "SHA256SUMS"] as const;
 const BUILD = join(ROOT, "services/launcher/guest/build");
 
-/** In the root image that it is built of, and gone with it; or the one that the operator names. */
+/**
+ * A folder inside the root image that it is built from, and removed with that image; or the folder that the operator names.
+ */
 export function guestFolder({ image }: Pick<Instance, "image">, { LAUNCHER_ROOTFS }: Environment): string {
   return LAUNCHER_ROOTFS || join(image, "guest");
 }
 
-/** Names of files that a folder of LAUNCHER_ROOTFS lacks. */
+/** Names of the files that are missing in a folder of LAUNCHER_ROOTFS. */
 export function missingFiles(folder: string): string[] {
   return FILES.filter((name) => !existsSync(join(folder, name)));
 }
 
-/** The kernel, where there is one yet. */
+/** The path of the kernel; undefined when there is none yet. */
 export function guestKernel(instance: Pick<Instance, "image">, caller: Environment): string | undefined {
   const kernel = join(guestFolder(instance, caller), "vmlinuz");
   return existsSync(kernel) ? kernel : undefined;
 }
 
-/** Makes what is missing or not new any more. A folder that the operator names is taken as it is. */
+/** Builds what is missing or out of date. A folder that the operator names is used unchanged. */
 export async function buildGuest(instance: Instance, caller: Environment, note: Note): Promise<void> {
   if (caller.LAUNCHER_ROOTFS) return;
   const image = realpathSync(instance.image);

@@ -1,13 +1,14 @@
-/** QEMU's machine `microvm`, as far as a trial of it and a guest have it in common. */
+/** QEMU's machine type `microvm`: what trials and guests have in common. */
 import { readFileSync } from "node:fs";
 
 export type Accelerator = "kvm" | "tcg";
 
 export const QEMU = "/usr/bin/qemu-system-x86_64";
 /**
- * Under emulation without what it is slow at: 5-level page tables, checks of user memory, copies byte by byte. With FSRM and without ERMS,
- * as an emulator of version 10 would have it, a kernel hangs. Without AVX and what is built on it: NumPy is two to four times as fast then, and
- * emulators before version 9.1 take wrong addresses for gathered loads (QEMU issue 2474), so that sorted indices were wrong.
+ * For emulation, the processor lacks features that are slow to emulate: 5-level page tables, SMAP checks, byte-wise copies
+ * (ERMS, FSRM). With FSRM but without ERMS, as an emulator of version 10 would have it, a kernel hangs. AVX and its
+ * extensions are off because NumPy is then two to four times as fast. Also, emulators before version 9.1 use wrong addresses
+ * for gathered loads (QEMU issue 2474), which made sorted indices wrong.
  */
 export const PROCESSOR: Readonly<Record<Accelerator, string>> = {
   kvm: "host",
@@ -20,8 +21,8 @@ export function kernelWords(accelerator: Accelerator): string[] {
 }
 
 /**
- * The machine has no timer by which a kernel could find out how fast the processor's counter runs. KVM tells it; under emulation
- * the counter is the one of this machine.
+ * The machine has no timer with which a kernel could measure the speed of the processor's counter. KVM reports the speed.
+ * Under emulation the counter is the counter of this machine.
  */
 function clockWords(accelerator: Accelerator): string[] {
   if (accelerator === "kvm") return [];

@@ -1,4 +1,7 @@
-/** Boots a kernel without a root in QEMU, as guests are booted, and sees whether it comes to the point where it misses its root. */
+/**
+ * Boots a kernel without a root file system in QEMU, the way guests are booted. The trial succeeds when the kernel reports
+ * the missing root.
+ */
 import { spawn } from "node:child_process";
 import { type Accelerator, kernelWords, PROCESSOR, QEMU } from "./machine.ts";
 
@@ -18,7 +21,7 @@ export interface Result {
 
 export type Boot = (trial: Trial) => Promise<Result>;
 
-/** The last bytes of its console and of what QEMU says. */
+/** How much of the end of the console, and of QEMU's own output, is kept. */
 const KEPT_BYTES = 64 * 1024;
 const REACHED = "Unable to mount root fs";
 
@@ -54,7 +57,7 @@ export function bootKernel(trial: Trial): Promise<Result> {
   });
 }
 
-/** Pure. `how`: the exit code, the signal that ended it, or why there was no process. */
+/** Pure. `how`: the exit code, the signal that ended QEMU, or why there was no process. */
 export function problemOf(end: {
   how: string | number;
   isLate: boolean;
@@ -73,6 +76,6 @@ const linesOf = (text: string) =>
     .split("\n")
     .filter((line) => line !== "");
 
-/** Of a kernel: why it panics, or what it said last. */
+/** For the output of a kernel: the reason of its panic, or else its last line. */
 const lastWords = (lines: readonly string[]) =>
   lines.find((line) => line.includes("Kernel panic")) ?? lines.at(-1);

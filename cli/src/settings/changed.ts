@@ -1,4 +1,4 @@
-/** Whether the settings file of a running copy was written since the copy was started: what it says now counts from the next start. */
+/** Tells whether the settings file of a running copy was changed after the start. Changes take effect at the next start. */
 import { statSync } from "node:fs";
 import type { Environment } from "../settings.ts";
 import { settingsPath } from "./sources.ts";
@@ -16,7 +16,7 @@ export function settingsFileOf(dataDir: string, env: Environment): SettingsFile 
   return { path, ...(mtimeMs === undefined ? {} : { mtimeMs }) };
 }
 
-/** The path of a file that is another one now. Nothing is said where it cannot be seen. */
+/** Returns the path of a file that has changed since. Undefined also when this user cannot see the file. */
 export function changedSettingsFile(started: SettingsFile | undefined): string | undefined {
   if (started === undefined) return undefined;
   const { path, mtimeMs } = started;

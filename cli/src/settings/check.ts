@@ -1,6 +1,6 @@
 /**
- * Judges all settings before anything is installed or started: by the rules of every component at once, and by
- * ./svc itself. All problems are told together. Changes nothing.
+ * Checks all settings before anything is installed or started: by the rules of every component at once, and by the rules of
+ * ./svc itself. Reports all problems together. Changes nothing.
  */
 import {
   ConfigError,
@@ -48,7 +48,7 @@ export async function demandGoodSettings(
   if (problems.length > 0) throw invalid(problems);
 }
 
-/** Options of the image whose values are wrong. */
+/** The image options whose values are invalid. */
 function optionProblems({ languages, packages, mirror }: ChoiceOptions): [name: string, Problem][] {
   return Object.entries({ languages, packages, mirror }).flatMap(([name, value]): [string, Problem][] => {
     const problem = problemWith({ [name]: value }, {});
@@ -66,7 +66,9 @@ function problemWith(options: ChoiceOptions, settings: Environment): Problem | u
   }
 }
 
-/** As resolveInstance. Where ports or ids are wrong, every other value that is wrong by itself is named with them. */
+/**
+ * Like resolveInstance. When ports or ids are invalid, the Problem also names every other value that is invalid by itself.
+ */
 export function resolveChecked(values: Parameters<typeof resolveInstance>[0], caller: Environment): Instance {
   try {
     return resolveInstance(values, caller);
@@ -95,7 +97,7 @@ export async function settingsProblems(instance: Instance, caller: Environment):
   ];
 }
 
-/** Whatever the memory of this machine is. */
+/** Problems of the settings that do not depend on the memory of this machine. */
 export async function refusedSettings(instance: Instance, caller: Environment): Promise<string[]> {
   const { settings } = sizedAnyway(caller, thisMachine(), languagesOf(instance));
   const problems = [
@@ -108,7 +110,7 @@ export async function refusedSettings(instance: Instance, caller: Environment): 
   return [...new Set(problems)];
 }
 
-/** What the components would refuse. */
+/** Settings that the components would refuse. */
 function componentProblems(instance: Instance, secrets: Secrets, settings: Environment): string[] {
   const components = SERVICES.map((name) =>
     name === "runner" && usesMicrovms(settings) ? "launcher" : name,
@@ -124,7 +126,7 @@ function componentProblems(instance: Instance, secrets: Secrets, settings: Envir
   });
 }
 
-/** What only shows when microVMs are made. */
+/** Settings whose problems would otherwise only show when microVMs are made. */
 function microvmProblems(caller: Environment): string[] {
   if (!usesMicrovms(caller)) return [];
   const ram = settingOf("LAUNCHER_RAM_MIB", caller);
@@ -141,7 +143,7 @@ function microvmProblems(caller: Environment): string[] {
   ];
 }
 
-/** Languages and packages that there are not. */
+/** Languages and packages that do not exist. */
 function imageProblems({ SVC_LANGUAGES, SVC_PACKAGES }: Environment): string[] {
   return [{ SVC_LANGUAGES }, { SVC_PACKAGES }].flatMap((setting) => {
     const problem = problemWith({}, setting);
@@ -150,8 +152,8 @@ function imageProblems({ SVC_LANGUAGES, SVC_PACKAGES }: Environment): string[] {
 }
 
 /**
- * What the API would refuse of the keys by which it recognises callers, found by its own readers. What only root may read
- * is judged where root looks: ./svc up does.
+ * Problems that the API would have with the keys that authenticate callers, found by the API's own readers. Files that only
+ * root may read are checked only by root, as in ./svc up.
  */
 async function credentialProblems(caller: Environment): Promise<string[]> {
   if (!modeOf(caller).isAuthenticated || isUnclear(caller)) return [];
@@ -169,7 +171,7 @@ async function credentialProblems(caller: Environment): Promise<string[]> {
   ];
 }
 
-/** A LOCAL_MODE that is neither true nor false is refused by itself, and says nothing of keys. */
+/** A LOCAL_MODE that is neither true nor false is refused anyway, and says nothing about keys. */
 function isUnclear({ LOCAL_MODE }: Environment): boolean {
   return valueProblems({ LOCAL_MODE }).length > 0;
 }
@@ -181,7 +183,7 @@ function asApiKeysProblem(error: unknown): ApiKeysProblem {
 
 const isSecret = (name: string) => VARIABLES[name as VariableName]?.secret === true;
 
-/** What an operator set and what has no effect, one line for each. */
+/** One line for each setting that the operator set and that has no effect. */
 export function settingsWarnings(
   { values, file, fromFile, foreign, isOpen = false, unreadable }: Settings,
   env: Environment,

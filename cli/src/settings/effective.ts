@@ -1,4 +1,4 @@
-/** Every variable with the value that counts for this copy, its source and its default. Secrets as `[set]`. Pure. */
+/** Every variable with its effective value for this copy, its source and its default. Secrets are shown as `[set]`. Pure. */
 import { effectiveConfig } from "@svc/service-kit/config/load";
 import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
 import type { Environment } from "../settings.ts";
@@ -13,12 +13,12 @@ export interface Effective {
 }
 
 export interface Layers {
-  /** What the components of the copy are given. */
+  /** The variables that the components of the copy get. */
   given: Environment;
-  /** What the operator set, by whatever way. */
+  /** The variables that the operator set, in any way. */
   set: Environment;
   fromFile: ReadonlySet<string>;
-  /** Names whose value an option of the command line decided. */
+  /** Names of variables whose value comes from a command-line option. */
   fromFlags: ReadonlySet<string>;
 }
 

@@ -1,17 +1,17 @@
 /**
- * Reads the text of a settings file: `KEY=value` lines, with the quotes and backslashes of systemd's EnvironmentFile, so
- * that one file serves both. Stricter than systemd: what that passes over or joins together is refused, with file and line.
- * Takes time linear in the text. No message shows a part of the text, which may hold secrets. Pure.
+ * Parses a settings file: `KEY=value` lines, with the quotes and backslashes of systemd's EnvironmentFile, so that one file
+ * works for both. It is stricter than systemd: what systemd skips or joins is refused, with file and line. Takes time linear
+ * in the size of the text. No message shows any of the text, because it may hold secrets. Pure.
  */
 import { Problem } from "../problem.ts";
 
 export interface FileSetting {
   value: string;
-  /** Of its name; the first is 1. */
+  /** The line of the name; the first line is 1. */
   line: number;
 }
 
-/** By name. Throws a Problem for the first line that is not understood. */
+/** Returns the settings by name. Throws a Problem for the first invalid line. */
 export function parseSettings(text: string, file: string): Map<string, FileSetting> {
   const reader = new Reader(text.replaceAll("\r\n", "\n"), file);
   const settings = new Map<string, FileSetting>();
@@ -26,7 +26,7 @@ export function parseSettings(text: string, file: string): Map<string, FileSetti
 }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** What a backslash takes its meaning from, between double quotes. */
+/** Characters that a backslash escapes between double quotes. */
 const ESCAPED = '"\\`$';
 
 class Reader {
@@ -85,7 +85,7 @@ class Reader {
     return value;
   }
 
-  /** To the end of the line, without blanks at its end unless a backslash keeps them. */
+  /** The value up to the end of the line, without trailing blanks unless a backslash keeps them. */
   #plainValue(): string {
     const kept: string[] = [];
     let length = 0;
@@ -129,7 +129,7 @@ class Reader {
     }
   }
 
-  /** Whether a backslash ends the line here; both are passed over then. */
+  /** Whether the backslash at this point ends the line. If so, skips the backslash and the newline. */
   #continues(): boolean {
     if (this.#text[this.#at + 1] !== "\n") return false;
     this.#next();

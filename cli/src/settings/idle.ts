@@ -1,11 +1,11 @@
-/** Settings of a store that this copy does not use: somebody who names a bucket may believe that files lie there. Pure. */
+/** Finds settings of a store that this copy does not use: an operator who names a bucket may believe that files are stored there. Pure. */
 import { hasOwnRedis } from "../environment.ts";
 import type { Environment } from "../settings.ts";
 
 const BUCKET = /^S3_/;
 const REDIS = /^(REDIS_|SVC_REDIS_)/;
 
-/** Each with what makes it have an effect. */
+/** Each setting with the reason why it has no effect. */
 export function idleSettings(values: Environment): [name: string, reason: string][] {
   const driver = values.STORAGE_DRIVER?.toLowerCase() || "fs";
   return Object.keys(values).flatMap((name): [string, string][] => {

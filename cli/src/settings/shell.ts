@@ -1,4 +1,4 @@
 import type { Environment } from "../settings.ts";
 
-/** The shell's environment, as it was when this module was loaded: no command has added anything to it. */
+/** The shell's environment at the time when this module was loaded, before any command added to it. */
 export const SHELL: Environment = { ...process.env };

@@ -1,6 +1,6 @@
 /**
- * What an operator set, for every command alike: the settings file, and over it the environment. An empty value counts as
- * not set. What is read joins this process's environment, so that each module and each process that it starts sees the same.
+ * The operator's settings, for all commands alike: the environment overrides the settings file. An empty value counts as not
+ * set. What is read is added to this process's environment, so that each module and each child process sees the same values.
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -11,17 +11,17 @@ import type { Environment } from "../settings.ts";
 import { type FileSetting, parseSettings } from "./file.ts";
 
 export interface Settings {
-  /** Our variables that are set, and every name that begins with SVC_. */
+  /** Documented variables that are set, and every name that begins with SVC_. */
   values: Environment;
   /** The file that was read. */
   file: string | undefined;
-  /** Names that the file gave a value. */
+  /** Names that got their value from the file. */
   fromFile: ReadonlySet<string>;
-  /** Names in the file that are not of ours. */
+  /** Names in the file that are not variables of svc. */
   foreign: readonly { name: string; line: number }[];
   /** Whether others may read the file. */
   isOpen?: boolean;
-  /** A file that is there and cannot be read by this user. */
+  /** A settings file that exists but that this user cannot read. */
   unreadable?: string;
 }
 
@@ -30,11 +30,11 @@ export interface SettingsFlags {
   "data-dir"?: string | undefined;
 }
 
-/** Of the settings file in a data folder. */
+/** The name of the settings file in a data folder. */
 const FILE_NAME = "svc.env";
 const MAX_BYTES = 2 ** 20;
 const NAMED = "It is named by --settings FILE or SVC_SETTINGS_FILE, or is svc.env of the data folder.";
-/** Their values are paths: in a file relative to its folder, elsewhere relative to the folder of the command. */
+/** Variables whose values are paths. In a file they are relative to its folder, elsewhere to the working directory. */
 const PATHS = [
   "SVC_DATA_DIR",
   "SVC_JWT_PUBLIC_KEYS_DIR",
@@ -64,23 +64,23 @@ export function readSettings(flags: SettingsFlags, env: Environment): Settings {
   return { ...settings, isOpen: (statSync(file).mode & 0o077) !== 0 };
 }
 
-/** The file that is read, or would be if it were there. `env`: with what was read from it. */
+/** The settings file that is read, or would be read if it existed. `env`: the environment after the file was read. */
 export function settingsPath(dataDir: string, { SVC_SETTINGS_FILE }: Environment): string {
   return SVC_SETTINGS_FILE || join(dataDir, FILE_NAME);
 }
 
-/** The settings of a copy that gets nothing from the environment of this process. `file`: as readSettings told it. */
+/** The settings of a copy that gets nothing from the environment of this process. `file`: as readSettings returned it. */
 export function fileSettings(file: string | undefined): Settings {
   return file === undefined ? mergeSettings(new Map(), undefined, {}) : readSettings({ settings: file }, {});
 }
 
-/** Gives the settings to this process and to what it starts. */
+/** Adds the settings to the environment of this process and of the processes that it starts. */
 export function adoptSettings({ values, file }: Settings): void {
   for (const [name, value] of Object.entries(values)) process.env[name] = value;
   if (file !== undefined) process.env.SVC_SETTINGS_FILE = file;
 }
 
-/** The environment over the file. Pure. */
+/** The environment overrides the file. Pure. */
 export function mergeSettings(
   given: ReadonlyMap<string, FileSetting>,
   file: string | undefined,
@@ -106,7 +106,7 @@ function absolute(name: string, value: string, folder: string): string {
   return PATHS.includes(name) ? resolve(folder, value) : value;
 }
 
-/** Undefined when a file that nobody named may be read by root alone. */
+/** Undefined when only root can read the file and the user did not name it. */
 function readText(file: string, isChosen: boolean): string | undefined {
   try {
     const found = statSync(file);
@@ -127,7 +127,7 @@ function readText(file: string, isChosen: boolean): string | undefined {
   }
 }
 
-/** One file has the settings of one copy: it names no further file, and does not send the commands to another folder. */
+/** One file has the settings of one copy. So it must not name another settings file, nor point the commands at another data folder. */
 function demandOwnFolder(
   given: ReadonlyMap<string, FileSetting>,
   { file = "", values }: Settings,

@@ -1,6 +1,7 @@
 /**
- * Which settings a running copy was started with, for commands that find it running: what they are told then counts from the next
- * start, and they say so. Kept as keyed digests, in a file of root: no setting can be read from it.
+ * Records which settings a running copy was started with. Commands that find it running compare their own settings and warn
+ * that a difference takes effect only at the next start. Only keyed digests are stored, in a file of root, so no setting can
+ * be read from it.
  */
 import { createHmac, randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -12,8 +13,8 @@ import { isSetting } from "./sources.ts";
 export const STARTED_SETTINGS = "settings.json";
 
 /**
- * They say which copy is meant and where its settings are; a change of the image's has words of its own; the token is one of
- * commands, which no component reads.
+ * Excluded: the variables that say which copy is meant and where its settings are; the variables of the image, whose changes
+ * have a message of their own; and the token, which only commands use and no component reads.
  */
 const APART = ["SVC_DATA_DIR", "SVC_SETTINGS_FILE", "SVC_LANGUAGES", "SVC_PACKAGES", "SVC_TOKEN"];
 
@@ -28,14 +29,14 @@ function digestsOf(values: Environment, key: string): Record<string, string> {
   return Object.fromEntries(ours.flatMap(([name, value]) => (value ? [[name, digest(value)]] : [])));
 }
 
-/** Called by the supervisor, before it chooses anything itself. */
+/** The supervisor calls this before it chooses any setting itself. */
 export function keepStartedSettings(runDir: string, values: Environment): void {
   const key = randomBytes(32).toString("base64url");
   const digests: Digests = { key, settings: digestsOf(values, key) };
   writeFileSync(join(runDir, STARTED_SETTINGS), JSON.stringify(digests), { mode: 0o600 });
 }
 
-/** Names of settings that have another value now, or one where there was none, or none; sorted. Empty where nothing is known. */
+/** Sorted names of settings that differ from the start: changed, added or removed. Empty when nothing is known about the start. */
 export function settingsSinceStart(runDir: string, values: Environment): string[] {
   const started = readStarted(runDir);
   if (started === undefined) return [];

@@ -1,4 +1,4 @@
-/** Options that stand for a setting of one command line. They are above the environment, and are not remembered. */
+/** Options that stand for a setting in one command line. They override the environment and are not stored. */
 import { adoptSettings, type Settings } from "./sources.ts";
 
 export interface Switches {
@@ -6,7 +6,7 @@ export interface Switches {
   microvm?: boolean | undefined;
 }
 
-/** Gives them to this process, too. */
+/** Also adds the settings to the environment of this process. */
 export function withSwitches(settings: Settings, { sessions, microvm }: Switches): Settings {
   if (!sessions && !microvm) return settings;
   const switched = {

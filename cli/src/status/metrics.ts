@@ -1,4 +1,4 @@
-/** Numbers of the components' own metrics, as Prometheus reads them. Pure. */
+/** Reads numbers from the components' metrics in the Prometheus text format. Pure. */
 
 export interface Sample {
   labels: Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ export interface Queue {
   delayed: number;
 }
 
-/** By name: what the worker says of its queues. */
+/** The worker's counts of jobs, by queue. */
 export function queuesOf(scrape: string): Record<string, Queue> {
   const queues: Record<string, Queue> = {};
   for (const { labels, value } of samplesOf(scrape, "svc_queue_jobs")) {
@@ -38,7 +38,7 @@ export function queuesOf(scrape: string): Record<string, Queue> {
   return queues;
 }
 
-/** What the runner says of programs that have a slot; undefined when it says nothing. */
+/** The runner's counts of programs that have a slot; undefined when the scrape has none. */
 export function programsOf(scrape: string): { running: number; paused: number } | undefined {
   const samples = samplesOf(scrape, "svc_sandbox_active_executions");
   const count = (state: string) => samples.find(({ labels }) => labels.state === state)?.value ?? 0;

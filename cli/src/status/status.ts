@@ -1,4 +1,4 @@
-/** The state of a copy, asked of its supervisor's file and of its components. Changes nothing. */
+/** The status of a copy, from the state file of its supervisor and from its components. Changes nothing. */
 
 import { contentOf, type ImageContent } from "../install/image.ts";
 import type { Instance } from "../instance.ts";
@@ -16,20 +16,20 @@ import { programsOf, type Queue, queuesOf } from "./metrics.ts";
 
 export interface ComponentStatus {
   name: string;
-  /** The process that it runs in. */
+  /** The process that the component runs in. */
   process: string;
   pid?: number;
   /** `ready`, or what is wrong. */
   state: string;
   started_at?: string;
-  /** How often it was started again after it died. */
+  /** How often the component was restarted after it died. */
   restarts: number;
 }
 
 export interface Running {
   status: "ready" | "not_ready";
   phase: State["phase"];
-  /** With /v1. */
+  /** The address with /v1. */
   url: string;
   mode: string;
   started_at: string;
@@ -40,9 +40,9 @@ export interface Running {
   version: Version;
   /** A settings file that was changed after the start and does not count yet. */
   changed_settings?: string;
-  /** What programs find. */
+  /** The image that programs run in. */
   image?: ImageContent;
-  /** Of the next ./svc up, where that is another one. */
+  /** The image of the next ./svc up, when it is a different one. */
   next_image?: ImageContent;
   components: ComponentStatus[];
   /** Absent where the metrics could not be read. */

@@ -83,7 +83,7 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** In its two largest units. */
+/** A duration in its two largest units. */
 export function duration(seconds: number): string {
   const units = [
     [DAY, "d"],

@@ -6,13 +6,13 @@ import { isAlive, signalProcess, sleep, waitGone } from "../system/process.ts";
 import { removeLeftovers } from "./leftovers.ts";
 import { type ComponentState, readStoredState, type State } from "./state.ts";
 
-/** For the supervisor to begin to end everything. */
+/** How long the supervisor may take to begin its stop. */
 const BEGIN_TIMEOUT_MS = 45_000;
 const KILL_TIMEOUT_MS = 5000;
 const IN_THE_KERNEL =
   "A process waits in the kernel, for a disk for example: see dmesg, then run ./svc down again.";
 
-/** Answers false when nothing was running. */
+/** Returns false when nothing was running. */
 export async function stopBackground(instance: Instance, beginMs = BEGIN_TIMEOUT_MS): Promise<boolean> {
   const state = readStoredState(instance.runDir);
   if (state === undefined) return false;
@@ -23,14 +23,14 @@ export async function stopBackground(instance: Instance, beginMs = BEGIN_TIMEOUT
     await waitGone(supervisor, KILL_TIMEOUT_MS);
   }
   await endComponents(state.components);
-  // One that ended in order has removed its state with all else, and another copy may have started since.
+  // After an orderly stop the state file is gone with all else, and another copy may have started since.
   if (readStoredState(instance.runDir)?.supervisor.pid !== supervisor.pid) return wasRunning;
   await emptyCgroups(state.cgroup);
   removeLeftovers(instance);
   return wasRunning;
 }
 
-/** What was accepted has the time that the settings give it. False: the supervisor hangs. */
+/** Asks the supervisor to stop. Accepted requests get the time that the settings grant. False: the supervisor hangs. */
 async function endsInOrder(
   { runDir }: Instance,
   { supervisor, stopSeconds = 0 }: State,
@@ -42,7 +42,7 @@ async function endsInOrder(
   return hasBegun && (await waitGone(supervisor, stopSeconds * 1000 - beginMs));
 }
 
-/** After a supervisor that was killed: the kernel ends its components, this makes sure of it. */
+/** After a supervisor was killed, the kernel ends its components. This makes sure of it. */
 async function endComponents(components: readonly ComponentState[]): Promise<void> {
   for (const { name, process } of components) {
     if (process === undefined || (await waitGone(process, KILL_TIMEOUT_MS))) continue;

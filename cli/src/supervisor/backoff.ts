@@ -1,4 +1,4 @@
-/** How long to wait before a component is started again: doubling, and back to the start after a healthy while. Pure. */
+/** The backoff before a component is restarted: it doubles each time, and starts again at the first delay after a healthy life. Pure. */
 const FIRST_MS = 200;
 const LONGEST_MS = 5000;
 const HEALTHY_AFTER_MS = 30_000;

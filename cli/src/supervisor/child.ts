@@ -1,6 +1,7 @@
 /**
- * One process of the copy: started, started again when it dies, ended on request. Its output goes straight to its log file;
- * the logs of several components that share it are descriptors 3 and up, in the order of their list. It runs in a session of its own, so that Ctrl-C in a terminal reaches the supervisor only.
+ * One process of the copy: starts it, restarts it when it dies, and stops it on request. Its output goes directly to its log
+ * file. When several components share the process, their logs are descriptors 3 and up, in the order of their list. The
+ * process has a session of its own, so Ctrl-C in a terminal reaches only the supervisor.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, rmSync, writeFileSync } from "node:fs";
@@ -15,11 +16,11 @@ import type { ComponentState } from "./state.ts";
 export interface ChildEvents {
   /** The state has changed. */
   changed: () => void;
-  /** The process ended though nobody asked it to. */
+  /** The process ended without a request to stop. */
   died: (name: string, how: string, restartInMs: number) => void;
 }
 
-/** Where root lacks the capability for it, as in some containers, scores stay as they are. */
+/** In some containers root lacks the capability for this. There the score stays as it is. */
 export function setOomScore(pid: number, score: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, String(score));
@@ -110,7 +111,7 @@ export class Child {
     this.#events.changed();
   }
 
-  /** Ends the process and all starts to come. SIGKILL after the grace time. Answers false when that was needed. */
+  /** Stops the process and cancels any restart. Sends SIGKILL after the grace time; returns false when that was necessary. */
   async stop(graceMs: number): Promise<boolean> {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
@@ -130,7 +131,7 @@ export class Child {
     });
   }
 
-  /** After `stop`. */
+  /** Starts the process again after `stop`. */
   startAgain(): void {
     this.#stopping = false;
     this.start();
@@ -142,7 +143,7 @@ export class Child {
     this.#process?.kill("SIGKILL");
   }
 
-  /** For people, where a running process has none. A full disk costs the file, not the process; the next call makes up for it. */
+  /** Writes a pid file for people when a running process has none. On a full disk only the file is lost; the next call writes it. */
   writePidFile(): void {
     if (this.#identity === undefined || existsSync(this.#pidFile)) return;
     try {

@@ -1,6 +1,6 @@
 /**
- * Makes sure, before anything is started, that every component can run as a user of its own: it reads its program and
- * reaches its folders. Refuses the start otherwise, unless the operator insists on components that are root.
+ * Makes sure, before anything starts, that every component can run as a user of its own: that it can read its program and
+ * reach its folders. Otherwise refuses the start, unless the operator insists on components that run as root.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
@@ -24,7 +24,7 @@ function neededFolders(instance: Instance, caller: Environment): string[] {
   return [...code, ...image, ...data, ...keys].filter((path) => existsSync(path));
 }
 
-/** Throws a Problem where components could not have users of their own. Changes nothing. `stage`: a path that is free. */
+/** Throws a Problem when components cannot have users of their own. Changes nothing. `stage`: a path where nothing exists. */
 export async function tryConfinement(instance: Instance, caller: Environment, stage: string): Promise<void> {
   demandUnprivilegedPorts(instance);
   const view = await openView(neededFolders(instance, caller), stage);
@@ -67,7 +67,7 @@ function demandUnprivilegedPorts({ ports }: Instance): void {
   }
 }
 
-/** Prints each file that it cannot read, and each folder that it cannot look into. */
+/** Prints each file that the user cannot read, and each folder that it cannot enter. */
 const UNREADABLE = `
 for file; do test -r "$file" || echo "$file"; done
 find "$ROOT/services" "$ROOT/packages" -name "*.lua" ! -readable 2>&1
@@ -104,7 +104,7 @@ function demandReadable(instance: Instance, caller: Environment, { enter }: View
   );
 }
 
-/** `chosen`: files that settings name. What else is missing is the code, or the image. */
+/** `chosen`: files that settings name. Anything else in `told` belongs to the code or the image. */
 function adviceFor(told: readonly string[], chosen: readonly string[], { image }: Instance): string {
   const open = chosen.filter((path) => told.includes(path));
   if (open.length > 0)

@@ -1,6 +1,6 @@
 /**
- * How commands talk to a running supervisor: a unix socket that only its own user can open. A connection carries one
- * request, a line of JSON; lines of JSON come back, the last of which says how it ended.
+ * The control channel between commands and a running supervisor: a unix socket that only its own user can open. Each
+ * connection carries one request, which is a line of JSON. The answer is lines of JSON, and the last one gives the result.
  */
 
 import { rmSync } from "node:fs";
@@ -35,7 +35,7 @@ export function serveControl(path: string, restart: Restart): Server {
   });
   server.unref();
   rmSync(path, { force: true });
-  // Closed to others from its first moment on.
+  // The umask closes the socket to others from the moment when it exists.
   const umask = process.umask(0o177);
   server.listen(path);
   process.umask(umask);
@@ -78,12 +78,12 @@ function firstLine(socket: Socket): Promise<string> {
       if (text.includes("\n")) resolve(text.slice(0, text.indexOf("\n")));
       else if (text.length > MAX_REQUEST) reject(new Problem("the request is too long"));
     });
-    // Nobody is there to be told.
+    // The peer is gone, so nobody receives the answer.
     socket.once("close", () => resolve(""));
   });
 }
 
-/** Settles when the supervisor has restarted everything; its Problem becomes ours. */
+/** Resolves when the supervisor has finished the restart. Throws the Problem that the supervisor reports. */
 export async function requestRestart(path: string, ...[component, tell]: Parameters<Restart>): Promise<void> {
   const socket = createConnection({ path });
   const failed = new Promise<never>((_, reject) => {
@@ -94,7 +94,7 @@ export async function requestRestart(path: string, ...[component, tell]: Paramet
   failed.catch(() => undefined);
   socket.write(`${JSON.stringify({ command: "restart", component })}\n`);
   const lines = createInterface({ input: socket });
-  // Errors of the socket end the lines.
+  // An error of the socket also ends the loop over the lines.
   const read = async () => {
     for await (const line of lines) {
       const answer = JSON.parse(line) as Answer;

@@ -1,6 +1,6 @@
 /**
- * A supervisor in the foreground: warnings of all components are shown as they come. The first Ctrl-C ends everything in
- * order, the second at once.
+ * Runs a supervisor in the foreground, and shows warnings of all components as they come. The first Ctrl-C stops everything
+ * in order, the second one kills everything at once.
  */
 import type { Instance } from "../instance.ts";
 import { LogFollower } from "../logs/follower.ts";
@@ -17,15 +17,15 @@ const WARN = 40;
 const REPEAT_AFTER_MS = 10_000;
 const MAX_REMEMBERED = 1000;
 
-/** `whenStarted` shows what comes before the wait; it is given the step that waits until the system is ready. */
+/** `whenStarted` prints what comes before the wait. Its argument is the step that waits until the system is ready. */
 export async function runInForeground(
   instance: Instance,
   whenStarted: (ready: (note: Note) => Promise<void>) => Promise<void>,
 ): Promise<number> {
-  // The service outlives the reader of its messages (`./svc up | head -1`).
+  // The service keeps running when the reader of its messages goes away (`./svc up | head -1`).
   process.stdout.removeAllListeners("error").on("error", () => undefined);
   const ending = new AbortController();
-  // From before the first component: whatever is started is ended in order.
+  // Installed before the first component starts, so that everything that was started is stopped in order.
   const signalled = new Promise<NodeJS.Signals>((resolve) => {
     for (const signal of END_SIGNALS) process.on(signal, () => resolve(signal));
   });
@@ -56,7 +56,7 @@ export async function runInForeground(
   }
 }
 
-/** Prints what the components log as a warning or worse, from now on. */
+/** From now on, prints log lines of the components that are warnings or worse. */
 function followWarnings(instance: Instance, supervisor: Supervisor): NodeJS.Timeout {
   const names = [...supervisor.state.components.flatMap(({ name }) => logsOf(name)), "supervisor"];
   const followed = names.map((name) => ({ name, log: new LogFollower(logPath(instance.logsDir, name)) }));

@@ -1,4 +1,4 @@
-/** What a copy stands on before anything is started: its folders and its ports. */
+/** Prepares what a copy needs before anything starts: its folders and its ports. */
 import { chmodSync, statSync } from "node:fs";
 import { type Instance, PORTS, SERVICES } from "../instance.ts";
 import { Problem } from "../problem.ts";
@@ -9,12 +9,12 @@ import { shown } from "../system/run.ts";
 
 const OTHERS_WRITE = 0o002;
 
-/** The components' users pass through the data folder to the sockets; everything else in it is closed to others. */
+/** The components' users must pass through the data folder to the sockets. Everything else in it is closed to them. */
 export function makeFolders(instance: Instance): void {
   const { dataDir, runDir, logsDir } = instance;
   if (makeFolder(dataDir)) chmodSync(dataDir, 0o711);
   demandWritable(dataDir);
-  // Root writes here, and reads settings: nobody else may choose what.
+  // Root writes to this folder and reads settings from it, so no other user may choose its content.
   if ((statSync(dataDir).mode & OTHERS_WRITE) !== 0)
     throw new Problem(
       `everybody can write to the data folder ${dataDir}`,
@@ -25,12 +25,15 @@ export function makeFolders(instance: Instance): void {
     [logsDir, 0o700],
   ] as const) {
     makeFolder(folder);
-    // Its owner may be root, and this a command of another user.
+    // The folder may belong to root while another user runs this command. So the mode is only set when it differs.
     if ((statSync(folder).mode & 0o777) !== mode) chmodSync(folder, mode);
   }
 }
 
-/** Throws a Problem that names each port of this copy that cannot be had, and who holds it. `held`: the ports that it has already. */
+/**
+ * Throws a Problem that names each unavailable port of this copy, and the process that holds it. `held`: ports that this copy
+ * holds already.
+ */
 export async function demandFreePorts(
   instance: Instance,
   caller: Environment,

@@ -1,6 +1,6 @@
 /**
- * The address of the public API, bound once by the supervisor and inherited by each API process in turn. While one is
- * replaced, connections wait in the kernel's queue for the next: none is refused.
+ * The socket of the public API: the supervisor binds it once, and each API process inherits it. While the API process is
+ * replaced, connections wait in the kernel's queue for the next one, so none is refused.
  */
 import { BoundSocket, isIP } from "node:net";
 import { Problem } from "../problem.ts";
@@ -11,8 +11,8 @@ export interface HeldSocket {
 }
 
 /**
- * Binds without listening: what listens would accept connections, too. `host`: an address, not a name. Undefined for a
- * name, which the API resolves and listens on by itself.
+ * Binds without listening, because a listening socket would also accept connections. `host`: an address. Returns undefined
+ * for a name, which the API resolves and listens on itself.
  */
 export function holdSocket(host: string, port: number): HeldSocket | undefined {
   if (isIP(host) === 0) return undefined;

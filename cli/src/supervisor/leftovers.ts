@@ -4,7 +4,7 @@ import type { Instance } from "../instance.ts";
 import { removeCgroups, removeLaunchersCgroups } from "../system/cgroups.ts";
 import { removeState } from "./state.ts";
 
-/** Sockets, pid files, links and cgroups of a copy that does not run. */
+/** Removes sockets, pid files, links and cgroups of a copy that does not run. */
 export function removeLeftovers(instance: Instance): void {
   removeState(instance.runDir);
   for (const name of readdirSync(instance.runDir)) {
@@ -17,7 +17,7 @@ export function removeLeftovers(instance: Instance): void {
   removeLaunchersCgroups();
 }
 
-/** The folder belongs to Redis: nothing in it is removed but the socket by its name. */
+/** The folder belongs to Redis's user. So only the socket is removed from it, by its name. */
 function removeSocketFolder({ redisSocket }: Instance): void {
   const folder = dirname(redisSocket);
   rmSync(redisSocket, { force: true });

@@ -1,4 +1,4 @@
-/** Lets the users of the components read the compiled code of the components, and never write it. */
+/** Lets the users of the components read Node's compile cache, but not write it. */
 import { chmodSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { getCompileCacheDir } from "node:module";
 import { basename, join } from "node:path";
@@ -6,7 +6,7 @@ import { lentCompileCache } from "../environment.ts";
 import { type Instance, SERVICES } from "../instance.ts";
 import { userOf } from "../users.ts";
 
-/** Node gives each user a folder in the cache, named by its number at the end: a link of each number leads to ours. */
+/** Node uses one cache folder for each user, whose name ends with the user id. A symbolic link for each id points to our folder. */
 export function lendCompileCache(instance: Instance): void {
   const own = getCompileCacheDir();
   if (own === undefined) return;

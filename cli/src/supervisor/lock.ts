@@ -1,6 +1,6 @@
 /**
- * One supervisor per data folder. The lock is a listening abstract unix socket: taken atomically, gone with its process
- * however it ends, and no file is left.
+ * Allows one supervisor per data folder. The lock is a listening abstract unix socket: it is taken atomically, it ends with
+ * its process however that process ends, and it leaves no file.
  */
 import { createHash } from "node:crypto";
 import { createServer, type Server } from "node:net";

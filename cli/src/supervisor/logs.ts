@@ -1,6 +1,6 @@
 /**
- * Log files of the components. Each process appends to its own file directly, so the supervisor costs nothing per line.
- * rotation.ts keeps them short.
+ * Log files of the components. Each process appends directly to its own file, so a log line costs the supervisor nothing.
+ * rotation.ts limits their size.
  */
 import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -9,12 +9,12 @@ export function logPath(logsDir: string, name: string): string {
   return join(logsDir, `${name}.log`);
 }
 
-/** Bytes in a file; 0 when there is none. */
+/** Size of a file in bytes; 0 when there is none. */
 export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Text of a file from an offset on; a negative offset counts from the end. Empty when there is no such file. */
+/** Text of a file from an offset to the end. A negative offset counts from the end. Empty when there is no such file. */
 export function readFrom(path: string, offset: number): string {
   let fd: number;
   try {
@@ -34,7 +34,7 @@ export function readFrom(path: string, offset: number): string {
 
 export interface LogLine {
   level: number;
-  /** The message without time and details. */
+  /** The message without the time and the other fields. */
   message: string;
   text: string;
 }
@@ -48,7 +48,7 @@ const LEVELS: Record<number, string> = {
   60: "fatal",
 };
 
-/** Reads one line: JSON as the components write it, or plain text (level 0) as Redis does. */
+/** Parses one line: JSON from the components, or plain text (level 0), such as Redis writes. */
 export function readLine(line: string): LogLine {
   const plain: LogLine = { level: 0, message: line, text: line };
   try {

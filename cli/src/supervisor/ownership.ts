@@ -1,6 +1,7 @@
 /**
- * Gives the folders that a component writes to its user. A folder of another owner, as an earlier copy of the system left
- * it, is taken over with all that is in it: no link is followed, and only what belongs to that owner changes hands.
+ * Gives each component's user the folders that the component writes to. A folder with another owner, left by an earlier copy
+ * of the system, is taken over with all its content. No symbolic link is followed, and only entries of that owner change
+ * hands.
  */
 import { spawnSync } from "node:child_process";
 import {
@@ -21,7 +22,7 @@ import { makeFolder } from "../system/folders.ts";
 import { shown } from "../system/run.ts";
 import { type User, userOf } from "../users.ts";
 
-/** Where the file server keeps objects. An operator may choose the place; our own lies in the data folder. */
+/** Where the file server keeps objects. An operator may choose another place; the default lies in the data folder. */
 export function storageOf(instance: Instance, caller: Readonly<Record<string, string | undefined>>) {
   const own = join(instance.dataDir, "objects");
   const path = caller.STORAGE_DIR || own;
@@ -30,7 +31,7 @@ export function storageOf(instance: Instance, caller: Readonly<Record<string, st
 
 const ROOT_USER: User = { uid: 0, gid: 0 };
 
-/** `unprivileged`: whether components run as users of their own. Otherwise root takes their folders back. */
+/** `unprivileged`: whether components run as users of their own. If not, root takes the folders back. */
 export function giveFolders(instance: Instance, caller: NodeJS.ProcessEnv, unprivileged: boolean): void {
   const redis = unprivileged ? userOf("redis", instance) : ROOT_USER;
   const socketFolder = join(instance.redisSocket, "..");
@@ -54,7 +55,7 @@ function usesFolder(caller: NodeJS.ProcessEnv): boolean {
   return (caller.STORAGE_DRIVER || "fs") === "fs";
 }
 
-/** The folder itself changes hands last: an interrupted change is begun again. */
+/** The folder itself changes owner last, so an interrupted change is repeated at the next start. */
 function give(folder: string, user: User): void {
   makeFolder(folder, 0o700);
   const { uid } = statSync(folder);
@@ -79,14 +80,14 @@ function demandOneOwner(folder: string, { uid, gid }: User, whose: string): void
   );
 }
 
-/** Of each folder in the folder. */
+/** How many entries are checked in each subfolder of the folder. */
 const LOOKED_AT = 500;
 
 /**
- * A file or folder of another owner. What a link leads to is never read. All that lies in the folder is looked at, and of each
- * folder there up to 500 entries, however many objects a copy has. That is enough for what it is to find: a copy or a restore
- * without owners gives another owner to all that it writes. ext4 lists a folder by hashes of names, so where one session in
- * fifty was written so, one start in 150 misses it. What is missed harms itself alone: a request for it gets 503.
+ * Returns a file or folder with another owner. Symbolic links are never followed. All entries of the folder are checked, and
+ * in each subfolder up to 500 entries, however many objects a copy has. That finds the usual cause: a copy or a restore
+ * without owners gives all that it writes another owner. ext4 lists a folder by hashes of names. So when one session in fifty
+ * was written this way, one start in 150 misses it. A missed file only harms itself: a request for it gets 503.
  */
 export function foreignEntry(folder: string, uid: number): string | undefined {
   const { dev } = lstatSync(folder);
@@ -125,7 +126,7 @@ function firstBelow(top: string, dev: number, isMeant: (found: Stats) => boolean
   }
 }
 
-/** What lies in a folder that somebody chose may not be ours: then he is told what to do. */
+/** A folder that the operator chose may hold files of others. If it is not empty, the operator is told what to do. */
 function giveChosen(folder: string, user: User): void {
   if (!existsSync(folder)) makeFolder(folder, 0o700);
   const { uid } = statSync(folder);

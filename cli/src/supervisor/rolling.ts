@@ -1,6 +1,6 @@
 /**
- * Restarts processes one after the other. Each finishes what it has accepted and is ready again before the next is ended;
- * what others ask of it meanwhile they ask again.
+ * Restarts processes one after the other. Each one finishes what it has accepted and becomes ready again before the next one
+ * stops. Components retry what they ask of it in the meantime.
  */
 import type { Instance } from "../instance.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
@@ -13,7 +13,7 @@ import type { Child } from "./child.ts";
 import type { RestartEvent } from "./control.ts";
 import { logPath } from "./logs.ts";
 
-/** Also the order of an upgrade: a new component understands what the older ones after it send. */
+/** The order is also safe for an upgrade: a new component understands what the older ones after it send. */
 const ORDER: readonly ServiceProcess[] = [
   "file-server",
   "tool-call-server",
@@ -26,10 +26,10 @@ const ORDER: readonly ServiceProcess[] = [
 ];
 const POLL_MS = 40;
 
-/** Names that a person may give. */
+/** Names that a person may give on the command line. */
 export const RESTARTABLE: readonly ServiceProcess[] = ORDER;
 
-/** The processes to restart, in order. `component`: one of their names, or of what runs in them; undefined: all. */
+/** The processes to restart, in order. `component`: the name of a process or of a component in it; undefined: all. */
 export function restartPlan(running: readonly ComponentName[], component?: string): ServiceProcess[] {
   const processes = ORDER.filter((name) => running.includes(name));
   if (component === undefined) return processes;
@@ -55,7 +55,7 @@ export interface Rolling {
   /** Time that a component has to finish what it has accepted. */
   graceMs: number;
   readyMs: number;
-  /** Whether everything is about to end. */
+  /** Whether the whole copy is stopping. */
   isStopping: () => boolean;
   tell: (event: RestartEvent) => void;
 }

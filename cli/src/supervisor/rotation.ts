@@ -1,10 +1,10 @@
 /**
- * Rotation of log files: NAME.log becomes NAME.log.1, that becomes .2, and so on; what is beyond the last is removed.
+ * Rotation of log files: NAME.log becomes NAME.log.1, which becomes .2, and so on. The files beyond the last are removed.
  *
- * Processes keep the descriptors that they were started with, and could not open a new file: the folder is closed to their
- * users. So the file is copied and emptied. What writes to it is stopped between the end of the copy and the emptying, a few
- * milliseconds in about 100,000 requests, and no line is lost. Pipes through the supervisor would lose none either, but would
- * wake it for every line; they would cost each request more than this costs all of them.
+ * The file is copied and then truncated. Processes keep the descriptors that they were started with, and cannot open a new
+ * file, because the folder is closed to their users. Writers are stopped between the end of the copy and the truncation, so
+ * no line is lost. That takes a few milliseconds in about 100,000 requests. Pipes through the supervisor would lose no line
+ * either, but would wake it for every line: they would cost each request more than the rotation costs all of them.
  */
 import { closeSync, ftruncateSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
 import { type Environment, settingOf } from "../settings.ts";
@@ -12,7 +12,7 @@ import { whileWritersAreStopped } from "../system/writers.ts";
 import { fileSize } from "./logs.ts";
 
 export interface RotationRules {
-  /** Size beyond which a file is rotated; 0: never. */
+  /** Size in bytes above which a file is rotated; 0: never. */
   bytes: number;
   /** How many rotated files are kept. */
   keep: number;
@@ -24,7 +24,7 @@ export function rotationRules(caller: Environment): RotationRules {
   return { bytes: settingOf("LOG_ROTATE_BYTES", caller), keep: settingOf("LOG_ROTATE_KEEP", caller) };
 }
 
-/** Whether the file was rotated. When a writer cannot be stopped it is not, and the next attempt may. */
+/** Returns whether the file was rotated. When a writer cannot be stopped, it is not; the next attempt may succeed. */
 export function rotateLog(path: string, { bytes, keep }: RotationRules): boolean {
   if (bytes === 0 || fileSize(path) <= bytes) return false;
   const copy = `${path}.new`;
@@ -45,7 +45,7 @@ export function rotateLog(path: string, { bytes, keep }: RotationRules): boolean
   }
 }
 
-/** The nth newest of the rotated files. */
+/** The path of the nth newest rotated file. */
 export function rotatedPath(path: string, n: number): string {
   return `${path}.${n}`;
 }
@@ -58,7 +58,7 @@ function shift(path: string, keep: number): void {
   }
 }
 
-/** Copies what is in a file from an offset on; answers where it ended. */
+/** Copies a file from an offset to its end. Returns the offset of the end. */
 function append(from: number, to: number, offset: number): number {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   for (let at = offset; ; ) {

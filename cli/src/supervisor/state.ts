@@ -1,6 +1,6 @@
 /**
- * What is running, for the other commands: <data>/run/state.json, replaced whole by the supervisor alone. A state whose
- * supervisor is gone counts as no state.
+ * The state of a running copy, for the other commands: <data>/run/state.json. Only the supervisor writes it, and always as a
+ * whole. A state whose supervisor is gone counts as no state.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,23 +31,23 @@ export interface State {
   dataDir: string;
   ports: Record<Service, number>;
   cgroup: string;
-  /** Whether callers must show credentials, and by which keys. Absent while a supervisor of an earlier version runs. */
+  /** Whether callers must show credentials, and which keys count. Absent while a supervisor of an earlier version runs. */
   mode?: Mode;
-  /** Whether every component but jaild runs as a user of its own. */
+  /** Whether every component except jaild and the launcher runs as a user of its own. */
   unprivileged: boolean;
-  /** What /proc had besides processes when everything was started. */
+  /** Entries of /proc other than processes, when everything was started. */
   procEntries: string[];
-  /** How long each log was then. */
+  /** The size of each log at that time. */
   logStarts: Record<string, number>;
   /** Programs that may run at once. */
   slots: number;
-  /** That jails have until everything is ended. Absent while a supervisor of an earlier version runs. */
+  /** The image that jails use until everything stops. Absent while a supervisor of an earlier version runs. */
   image?: ImageContent | undefined;
-  /** That settings were read from. Absent while a supervisor of an earlier version runs. */
+  /** The file that settings were read from. Absent while a supervisor of an earlier version runs. */
   settingsFile?: SettingsFile;
-  /** The longest time that an end in order may take. Absent while a supervisor of an earlier version runs. */
+  /** The longest time that an orderly stop may take. Absent while a supervisor of an earlier version runs. */
   stopSeconds?: number;
-  /** What the components were started from. */
+  /** The version that the components were started from. */
   build: Version;
   components: ComponentState[];
 }
@@ -62,7 +62,7 @@ export function removeState(runDir: string): void {
   rmSync(join(runDir, "state.json"), { force: true });
 }
 
-/** The state as it was left, whether or not anything of it still runs. */
+/** The state as it was stored, whether or not its supervisor still runs. */
 export function readStoredState(runDir: string): State | undefined {
   try {
     const state = JSON.parse(readFileSync(join(runDir, "state.json"), "utf8")) as State;

@@ -1,7 +1,7 @@
 /**
- * Keeps a local copy running: starts its components (in parallel where they do not need each other), starts again what
- * died, and ends everything in order. Exactly one per data folder (lock.ts). When this process is killed, the kernel ends
- * the components too; what they left is removed at the next start.
+ * Keeps a local copy running: starts its components (in parallel where they do not need each other), restarts components that
+ * died, and stops everything in order. There is exactly one supervisor per data folder (lock.ts). When it is killed, the
+ * kernel ends the components too, and the next start removes what they left.
  */
 
 import { appendFileSync } from "node:fs";
@@ -48,10 +48,10 @@ const STOP_MARGIN_MS = 5000;
 const INFO = 30;
 const WARN = 40;
 const ERROR = 50;
-/** With the supervisor all components end. */
+/** All components end with the supervisor, so it has a low score, too. */
 const SUPERVISOR_OOM_SCORE = -500;
 
-/** The longest time that an end in order may take, with all components and their margins. */
+/** The longest time that an orderly stop may take, with all components and their margins. */
 export function stopSecondsOf(graceMs: number): number {
   const longest = (group: readonly ComponentName[]) =>
     Math.max(...group.map((name) => componentsIn(name).length));
@@ -188,7 +188,7 @@ export class Supervisor {
     });
   }
 
-  /** Settles when the component answers, or everything is about to end. */
+  /** Resolves when the component answers, or when the copy is stopping. */
   async #startAfter(component: Component, needs: readonly (Promise<void> | undefined)[]): Promise<void> {
     await Promise.all(needs);
     if (this.#stopped !== undefined) return;
@@ -200,7 +200,7 @@ export class Supervisor {
     }
   }
 
-  /** One process after the other, or the one that runs the component. Throws a Problem when one does not get ready. */
+  /** Restarts all processes one after the other, or only the process of one component. Throws a Problem when one does not become ready. */
   async restart(component: string | undefined, tell: (event: RestartEvent) => void): Promise<void> {
     if (this.#isRestarting)
       throw new Problem("a restart is under way", `${svcLine("status")} shows the components.`);
@@ -236,7 +236,7 @@ export class Supervisor {
     return Object.fromEntries(names.map((name) => [name, fileSize(logPath(this.#instance.logsDir, name))]));
   }
 
-  /** Ends all components in order and removes what a run leaves; safe to call twice. */
+  /** Stops all components in order and removes what a run leaves. Safe to call twice. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stopAll();
     return this.#stopped;
@@ -245,7 +245,7 @@ export class Supervisor {
   async #stopAll(): Promise<void> {
     clearInterval(this.#rotation);
     this.#control.close();
-    // Who waits for the API is not kept waiting.
+    // Clients that wait for the API must not wait any longer.
     this.#held?.close();
     this.#apiKeys.close();
     this.#state.phase = "stopping";
@@ -270,7 +270,9 @@ export class Supervisor {
     for (const child of this.#children.values()) child.kill();
   }
 
-  /** Once everything runs, a full disk is no reason to end: what could not be written is written a little later. */
+  /**
+   * Once everything runs, a full disk does not stop the copy. A state that could not be written is written a little later.
+   */
   #publish(): void {
     this.#state.components = [...this.#children.values()].map((child) => child.state);
     try {
@@ -283,7 +285,7 @@ export class Supervisor {
     }
   }
 
-  /** A full disk is no reason to end. */
+  /** A full disk does not stop the copy. */
   #rotate(rules: RotationRules): void {
     for (const name of [...[...this.#children.keys()].flatMap(logsOf), "supervisor"]) {
       try {
@@ -299,7 +301,7 @@ export class Supervisor {
     try {
       appendFileSync(logPath(this.#instance.logsDir, "supervisor"), `${line}\n`, { mode: 0o600 });
     } catch {
-      // A full disk costs the line, not the system.
+      // On a full disk the log line is lost, and the system keeps running.
     }
   }
 }

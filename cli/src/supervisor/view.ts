@@ -1,7 +1,7 @@
 /**
- * A mount namespace in which the users of the components reach what they need below folders that are closed to them, such
- * as /root. Each closed folder is covered by an empty one that holds these alone. Outside nothing is mounted and no mode
- * changes; the namespace goes with the last process in it.
+ * A mount namespace in which the users of the components can reach what they need below folders that are closed to them, such
+ * as /root. Each closed folder is covered by an empty file system that contains only those paths. Outside the namespace
+ * nothing is mounted and no mode changes. The namespace ends with its last process.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,12 +11,12 @@ import { text } from "node:stream/consumers";
 import { Problem } from "../problem.ts";
 
 export interface View {
-  /** Put before a command, these words let it see the view. Empty when no folder is closed. */
+  /** Words that run the command after them in the view. Empty when no folder is closed. */
   enter: readonly string[];
   close: () => void;
 }
 
-/** The rights that others need to pass through a folder. */
+/** The permission that other users need to pass through a folder. */
 const PASS = 0o001;
 
 /** The topmost closed folder above each path, with the paths that are needed below it. */
@@ -42,7 +42,7 @@ export function isOpenToOthers(folder: string): boolean {
   return ((statSync(folder, { throwIfNoEntry: false })?.mode ?? PASS) & PASS) !== 0;
 }
 
-/** Arguments: an empty folder, then for each closed folder its path, the number of paths, the paths. */
+/** Arguments: an empty folder; then for each closed folder its path, the number of needed paths, and these paths. */
 const MAKE = `
 set -eu
 umask 022

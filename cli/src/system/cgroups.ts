@@ -1,6 +1,6 @@
 /**
- * Cgroups with the name of a copy: found in every mounted hierarchy, version 1 and 2. Only empty ones can be removed, so
- * nothing that runs is touched.
+ * Cgroups with the name of a copy, in every mounted hierarchy of version 1 and 2. Only empty cgroups can be removed, so
+ * running processes are not affected.
  */
 import { type Dirent, existsSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ export function cgroupMounts(): CgroupMount[] {
 const NAME = /^svc-[0-9a-f]{8}$/;
 const SEARCH_DEPTH = 4;
 
-/** Of the guests of a launcher, which the number is the process of (services/launcher). */
+/** The cgroup of a launcher's guests. The number is the pid of the launcher (services/launcher). */
 const LAUNCHERS_NAME = /^svc-launcher-(\d+)$/;
 
 /** Folders of all cgroups with this name. They may lie below the group in which the system was started. */
@@ -49,13 +49,13 @@ function search(folder: string, isMeant: (name: string) => boolean, depth: numbe
   return found;
 }
 
-/** One folder for each guest of a launcher that runs, and hierarchy: those of a guest have the same last part. */
+/** One folder for each guest of a running launcher and each hierarchy. The folders of one guest have the same last part. */
 export function findGuestsCgroups(launcher: number): string[] {
   const own = findAll((entry) => LAUNCHERS_NAME.exec(entry)?.[1] === String(launcher));
   return own.flatMap((folder) => subfolders(folder).map((guest) => join(folder, guest)));
 }
 
-/** Removes what launchers have left that were killed. */
+/** Removes the cgroups of launchers that were killed. */
 export function removeLaunchersCgroups(): void {
   const isLeft = (name: string) => {
     const pid = LAUNCHERS_NAME.exec(name)?.[1];

@@ -1,12 +1,12 @@
-/** Descriptors that a process got from the one that started it. */
+/** Descriptors that a process inherited from its parent. */
 import { closeSync, readdirSync, readFileSync } from "node:fs";
 
 const LAST_STANDARD = 2;
 const O_CLOEXEC = 0o2000000;
 
 /**
- * Closes every descriptor above the standard ones that a child would inherit. Node opens its own so that no child does,
- * therefore these are the caller's.
+ * Closes every descriptor above the standard ones that a child would inherit. Node opens its own descriptors with O_CLOEXEC,
+ * so these come from the caller.
  */
 export function closeInherited(): void {
   for (const name of readdirSync("/proc/self/fd")) {

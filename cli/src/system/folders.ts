@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs"
 import { dirname } from "node:path";
 import { Problem } from "../problem.ts";
 
-/** With all folders above it. Answers whether it is new. `mode` is for this folder alone. */
+/** Makes the folder and all its parents. Returns whether it is new. `mode` applies only to this folder. */
 export function makeFolder(path: string, mode?: number): boolean {
   if (existsSync(path)) {
     if (statSync(path).isDirectory()) return false;

@@ -1,27 +1,27 @@
 /**
- * Where control groups of version 2 let jaild put the jails: below a group that holds no processes itself. In a group that
- * holds only this process, as a service of systemd has it, this process steps aside into a group of its own; in a login
- * session, which others share, the jails go below the root of the hierarchy.
+ * Where jaild may put the jails in cgroup version 2: below a cgroup that holds no processes itself. When its cgroup holds
+ * only this process, as in a systemd service, the process moves into a subgroup. A login session is shared with other
+ * processes, so there the jails go below the root of the hierarchy.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cgroupMounts } from "./cgroups.ts";
 
 const CONTROLLERS = ["memory", "pids", "cpu"];
-/** Of the supervisor and the components, below the group in which the supervisor was started. */
+/** The subgroup for the supervisor and the components, below the cgroup in which the supervisor was started. */
 const ASIDE = "services";
 
 export interface Place {
-  /** The group for jaild; undefined: the one that it is started in. */
+  /** The cgroup for jaild; undefined: the one that it is started in. */
   base: string | undefined;
-  /** This process must move into this group before. */
+  /** The cgroup that this process must move into first. */
   aside?: string;
 }
 
 /** What is known of a group of the hierarchy. */
 export interface Group {
   path: string;
-  /** The root of the kernel's hierarchy, and no container's. It alone may hold processes beside groups. */
+  /** The root of the kernel's hierarchy, not of a container's. Only this root may hold both processes and subgroups. */
   isRoot: boolean;
   controllers: readonly string[];
   processes: readonly string[];
@@ -43,13 +43,13 @@ export function findJailsGroup({ mayMove }: { mayMove: boolean }): string | unde
   );
   const path = /^0::(\/.*)$/m.exec(readFileSync("/proc/self/cgroup", "utf8"))?.[1];
   if (mount === undefined || path === undefined) return undefined;
-  // A process that may not move counts as another one.
+  // A process that may not move counts like a foreign process.
   const pid = mayMove ? String(process.pid) : "";
   const { base, aside } = placeOf(groupAt(join(mount.path, path)), groupAt(mount.path), pid);
   return aside === undefined || moveInto(aside, pid) ? base : undefined;
 }
 
-/** False where the hierarchy cannot be written, as in some containers: then jaild tells why it cannot work there. */
+/** Returns false when the hierarchy cannot be written, as in some containers. jaild then reports why it cannot work there. */
 function moveInto(group: string, pid: string): boolean {
   try {
     mkdirSync(group, { recursive: true });

@@ -1,4 +1,4 @@
-/** Memory that this process and its children may use: the machine's, or less where a control group limits it. */
+/** Memory that this process and its children may use: the machine's memory, or less when a cgroup limits it. */
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
@@ -9,12 +9,12 @@ export function totalMemory(): number {
   return Math.min(machine, ...groupLimits(cgroupMounts(), readFileSync("/proc/self/cgroup", "utf8")));
 }
 
-/** What sizes follow. */
+/** The sizes of the machine from which settings are derived. */
 export function thisMachine(): { cores: number; memoryBytes: number } {
   return { cores: availableParallelism(), memoryBytes: totalMemory() };
 }
 
-/** The limits of the own group and of those above it. `own`: a file like /proc/self/cgroup. */
+/** The memory limits of the process's cgroup and of its parents. `own`: the text of /proc/self/cgroup. */
 export function groupLimits(mounts: readonly CgroupMount[], own: string): number[] {
   const mount = mounts.find(({ controllers }) => controllers.includes("memory"));
   if (mount === undefined) return [];
@@ -27,7 +27,7 @@ function groupsUpTo(mount: string, path: string): string[] {
   return path === "/" ? [mount] : [join(mount, path), ...groupsUpTo(mount, dirname(path))];
 }
 
-/** None where the file says `max`, or is not there as in the root group. */
+/** Empty when the file says `max`, or does not exist, as in the root cgroup. */
 function limitIn(path: string): number[] {
   try {
     const limit = Number(readFileSync(path, "utf8"));

@@ -1,15 +1,15 @@
-/** Who holds a TCP port, for messages that help. */
+/** Finds out who holds a TCP port, for helpful messages. */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { printable } from "../terminal.ts";
 
-/** True when the address can be listened on. */
+/** True when a server can listen on the address. */
 export async function portIsFree(host: string, port: number): Promise<boolean> {
   return (await listenProblem(host, port)) === undefined;
 }
 
-/** The error's code when an address cannot be listened on, such as EADDRINUSE. */
+/** The error code when a server cannot listen on the address, such as EADDRINUSE. */
 export function listenProblem(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -20,7 +20,10 @@ export function listenProblem(host: string, port: number): Promise<string | unde
 
 const LISTENING = "0A";
 
-/** `pid 812 (/usr/sbin/nginx -g daemon off;)` or `pid 812 of the copy in /srv/data` of the process that listens on a port, or undefined when that cannot be seen. */
+/**
+ * Describes the process that listens on a port: `pid 812 (/usr/sbin/nginx -g daemon off;)` or `pid 812 of the copy in
+ * /srv/data`. Undefined when it cannot be seen.
+ */
 export function listenerOf(port: number): string | undefined {
   const hexPort = port.toString(16).toUpperCase().padStart(4, "0");
   const inodes = new Set<string>();
@@ -37,13 +40,13 @@ export function listenerOf(port: number): string | undefined {
     const copy = copyOf(pid);
     if (copy !== undefined) return `pid ${pid} of the copy in ${copy}`;
     other ??= `pid ${pid} (${commandLine(pid)})`;
-    // A supervisor in a terminal holds the API's port together with the API.
+    // A supervisor in a terminal holds the API's port, too. Only the API process shows which copy it is, so the search goes on.
     if (!other.includes("/src/main.ts")) break;
   }
   return other;
 }
 
-/** The data folder of a copy of ./svc, to whose logs the process writes. */
+/** The data folder of the copy of ./svc whose logs the process writes to. */
 function copyOf(pid: string): string | undefined {
   const log = link(`/proc/${pid}/fd/1`);
   const folder = dirname(dirname(log));
@@ -53,7 +56,7 @@ function copyOf(pid: string): string | undefined {
 
 const MOST_SHOWN = 120;
 
-/** As it was started: the name alone is `MainThread` for every Node. A process may write anything there. */
+/** The command line of a process, because the name alone is `MainThread` for every Node process. A process can write any text there. */
 function commandLine(pid: string): string {
   const words = read(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim();
   const shown = printable((words || read(`/proc/${pid}/comm`).trim()).replaceAll("\n", " "));

@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
 
-/** By which a person, a terminal or a supervisor ends a process. */
+/** Signals with which a person, a terminal or a supervisor ends a process. */
 export const END_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** As a shell tells that a signal ended a process. */
+/** The exit code with which a shell reports that a signal ended a process. */
 export function exitCodeOf(signal: (typeof END_SIGNALS)[number]): number {
   return 128 + constants.signals[signal];
 }
@@ -23,7 +23,7 @@ export function identify(pid: number): ProcessIdentity | undefined {
   return { pid, startTicks: Number(fields[19]) };
 }
 
-/** Of this process, which lives. */
+/** The identity of this process. */
 export function ownIdentity(): ProcessIdentity {
   return { pid: process.pid, startTicks: Number(statFields(process.pid)?.[19]) };
 }

@@ -1,4 +1,4 @@
-/** Writes a file whole: a reader sees the old content or the new one. The folder is not writable for others. */
+/** Replaces a file atomically: a reader sees either the old or the new content. The folder must not be writable by other users. */
 import {
   closeSync,
   constants,
@@ -21,7 +21,7 @@ export interface Ownership {
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 
 export function replaceFile(path: string, content: string | Buffer, { mode, uid, gid }: Ownership): void {
-  // A name that begins with a dot is not a key to who reads the folder.
+  // The name begins with a dot, because readers of a folder of keys skip such files.
   const fresh = join(dirname(path), `.${basename(path)}.new`);
   rmSync(fresh, { force: true });
   const file = openSync(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);

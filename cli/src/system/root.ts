@@ -21,13 +21,15 @@ export function findProgram(name: string): string | undefined {
     .find((path) => existsSync(path));
 }
 
-/** Variables of the shell that mean something to us and survive the change to root, who reads the settings file himself. */
+/**
+ * Variables of the shell that concern svc and are preserved by sudo. The command under sudo reads the settings file itself.
+ */
 const isKept = (name: string) =>
   Boolean(SHELL[name]) && (isSetting(name) || ["NO_COLOR", "CI"].includes(name));
 
 /**
- * Answers undefined as root. Otherwise runs the same command line again through sudo and answers its exit code;
- * without sudo it says what to type.
+ * Returns undefined when this process is root. Otherwise runs the same command line again under sudo and returns its exit
+ * code. Without sudo, throws a Problem that says what to type.
  */
 export async function continueAsRoot(argv: readonly string[], why: string): Promise<number | undefined> {
   if (isRoot()) return undefined;
@@ -43,7 +45,7 @@ export async function continueAsRoot(argv: readonly string[], why: string): Prom
   const sudo = ["sudo", ...(kept.length > 0 ? [`--preserve-env=${kept.join(",")}`] : []), "--", ...command];
   return new Promise((resolve) => {
     const child = spawn(sudo[0] ?? "", sudo.slice(1), { stdio: "inherit" });
-    // Ctrl-C reaches both; the command under sudo decides when it ends.
+    // Ctrl-C reaches both processes. The command under sudo decides when it ends.
     process.on("SIGINT", () => undefined);
     process.on("SIGTERM", () => child.kill("SIGTERM"));
     child.once("close", (code, signal) => resolve(code ?? (signal === "SIGINT" ? 130 : 143)));

@@ -1,4 +1,4 @@
-/** Runs a tool to its end, line by line, and keeps the tail of its output for the message when it fails. */
+/** Runs a tool to its end, passes on its output line by line, and keeps the last lines for the message of a failure. */
 import { type SpawnOptions, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { Problem } from "../problem.ts";
@@ -16,7 +16,10 @@ export interface RunOptions {
   onLine?: (line: string) => void;
 }
 
-/** Never throws for a non-zero exit; 127 when the program does not exist, 128 + n for a signal. */
+/**
+ * Does not throw for a non-zero exit. The code is 127 when the program cannot be started, 137 after SIGKILL, 143 after any
+ * other signal.
+ */
 export function run(command: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const [file = "", ...args] = command;
   const settings: SpawnOptions = { stdio: ["ignore", "pipe", "pipe"] };
@@ -40,7 +43,7 @@ export function run(command: readonly string[], options: RunOptions = {}): Promi
   });
 }
 
-/** As `run`, but a non-zero exit is a Problem that shows the last lines. */
+/** Like `run`, but a non-zero exit throws a Problem with the last lines of the output. */
 export async function mustRun(
   command: readonly string[],
   what: string,

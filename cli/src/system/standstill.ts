@@ -1,11 +1,14 @@
-/** Why a live process does not do its work, as the kernel sees it. Needs root for processes of others; without, nothing is known. */
+/**
+ * Finds out from the kernel why a live process makes no progress. For processes of other users this needs root; otherwise
+ * nothing is known.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { statFields } from "./process.ts";
 
-/** With fewer it can hardly open a connection. */
+/** With fewer free descriptors the process can hardly open a connection. */
 const LEAST_FREE = 4;
 
-/** Undefined where nothing is in its way. */
+/** Undefined when nothing blocks the process. */
 export function standstillOf(pid: number): string | undefined {
   const state = statFields(pid)?.[0];
   if (state === "T" || state === "t") return `is stopped by a signal (kill -CONT ${pid} lets it go on)`;

@@ -1,6 +1,6 @@
 /**
- * Holds still what writes to a file. A stopped process is in no system call, so that nothing is appended until it goes on;
- * one that somebody else has stopped stays so.
+ * Stops the processes that write to a file. A stopped process is in no system call, so nothing is appended until it
+ * continues. A process that somebody else has stopped stays stopped.
  */
 import { fstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { identify, type ProcessIdentity, signalProcess } from "./process.ts";
@@ -12,13 +12,13 @@ const WRITING = 0o3;
 /** Stopped, traced, dead. */
 const STILL = /^[TtZXx]$/;
 
-/** Does `work` while no other process can write to the open file. False: one did not stop in time, and nothing was done. */
+/** Runs `work` while no other process can write to the open file. False: a process did not stop in time, and `work` did not run. */
 export function whileWritersAreStopped(descriptor: number, work: () => void): boolean {
   const stopped: ProcessIdentity[] = [];
   const seen = new Set<number>();
   const end = performance.now() + STOP_MS;
   try {
-    // A process that was started meanwhile has its descriptors from one that is known, and is found at the next look.
+    // A process that was started in the meantime inherited its descriptors from a known one. The next round finds it.
     for (let found = newWriters(descriptor, seen); ; found = newWriters(descriptor, seen)) {
       stopped.push(...found.filter(stop));
       while (!found.every(isStill)) {
@@ -43,7 +43,7 @@ function isStill({ pid }: ProcessIdentity): boolean {
   try {
     return readdirSync(`/proc/${pid}/task`).every((task) => STILL.test(stateOf(pid, task)));
   } catch {
-    // It is gone.
+    // The process is gone.
     return true;
   }
 }
@@ -57,7 +57,7 @@ function stateOf(pid: number, task: string): string {
   }
 }
 
-/** Those among the processes that were not seen yet. */
+/** The writers among the processes that were not seen before. */
 function newWriters(descriptor: number, seen: Set<number>): ProcessIdentity[] {
   const file = fstatSync(descriptor);
   const writers: ProcessIdentity[] = [];
@@ -78,7 +78,7 @@ function writes(pid: number, { dev, ino }: { dev: number; ino: number }): boolea
       return open?.ino === ino && open.dev === dev && isForWriting(pid, number);
     });
   } catch {
-    // It is gone, or a process of the kernel.
+    // The process is gone, or is a kernel thread.
     return false;
   }
 }
@@ -90,7 +90,7 @@ function isForWriting(pid: number, number: string): boolean {
 
 const clock = new Int32Array(new SharedArrayBuffer(4));
 
-/** The work is done before anything else of this process goes on. */
+/** Blocks the whole process on purpose: nothing else may run before `work` is done. */
 function pause(): void {
   Atomics.wait(clock, 0, 0, LOOK_MS);
 }

@@ -2,7 +2,7 @@
 import { Problem } from "../problem.ts";
 import { run } from "../system/run.ts";
 
-/** systemd-notify speaks for its parent, which is the main process of the unit; Node has no datagram sockets for it. */
+/** Uses systemd-notify because Node has no unix datagram sockets. It reports for its parent, which is the main process of the unit. */
 export async function notifyReady(env: NodeJS.ProcessEnv): Promise<void> {
   if (!env.NOTIFY_SOCKET) return;
   const { code, tail } = await run(["systemd-notify", "--ready"], { env });

@@ -28,7 +28,7 @@ export function specOf(
   };
 }
 
-/** The options that say which copy is meant, with absolute paths: systemd starts them in another folder. */
+/** The options that select the copy, with absolute paths, because systemd runs the service in another working directory. */
 function copyOptions(values: Readonly<Record<string, string | undefined>>): string[] {
   const named: typeof values = { settings: SHELL.SVC_SETTINGS_FILE || undefined };
   return Object.entries(INSTANCE_OPTIONS as Options).flatMap(([name, option]) => {

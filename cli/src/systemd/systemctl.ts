@@ -5,7 +5,7 @@ import { Problem } from "../problem.ts";
 import { mustRun, shown } from "../system/run.ts";
 import { UNIT_NAME } from "./unit.ts";
 
-/** Whether systemd is the first process of this machine, as sd_booted(3) tells it. */
+/** Whether systemd is the first process of this machine, with the test of sd_booted(3). */
 export const isSystemdRunning = () => existsSync("/run/systemd/system");
 
 export async function systemctl(...words: readonly string[]): Promise<void> {

@@ -1,24 +1,24 @@
 /**
- * The unit that runs a whole copy: `./svc up` in the foreground. Pure. Each directive was tried with jails running under
- * it; those that jails do not bear are named in the unit with the reason, so that nobody adds them.
+ * The unit that runs a whole copy: `./svc up` in the foreground. Pure. Each directive was tried with jails running under it.
+ * The unit lists the directives that jails cannot run with, and the reasons, so that nobody adds them.
  */
 import { Problem } from "../problem.ts";
 
 export const UNIT_NAME = "svc.service";
 
 export interface UnitSpec {
-  /** Of the working copy; ./svc lies in it. */
+  /** The folder of the working copy, which contains ./svc. */
   root: string;
-  /** Arguments of `./svc up` that say which copy is meant. */
+  /** Arguments of `./svc up` that select the copy. */
   options: readonly string[];
-  /** Folders that the service writes: absolute, existing or not. */
+  /** Folders that the service writes to: absolute paths, which need not exist. */
   writable: readonly string[];
   /** Files and folders that settings name, and that the service only reads. */
   readable?: readonly string[];
   stopSeconds: number;
 }
 
-/** The first line tells ./svc uninstall whose unit it is. */
+/** The first line of the unit, by which ./svc uninstall recognizes the working copy that made it. */
 export const markOf = (root: string) => `# Made by ./svc install in ${clean(root)}`;
 
 export function unitText(spec: UnitSpec): string {
@@ -69,7 +69,7 @@ WantedBy=multi-user.target
 
 const isBelow = (folder: string) => (path: string) => path === folder || path.startsWith(`${folder}/`);
 
-/** Without those that lie in another one. */
+/** The paths that do not lie below another one. */
 export function topmost(paths: readonly string[]): string[] {
   const all = [...new Set(paths)];
   return all.filter((path) => !all.some((other) => other !== path && isBelow(other)(path)));
@@ -113,7 +113,7 @@ CapabilityBoundingSet=~CAP_NET_RAW CAP_NET_BROADCAST CAP_LINUX_IMMUTABLE CAP_LEA
 `;
 }
 
-/** Control characters would end the line of a unit. */
+/** Refuses control characters, because they would end the line of a unit. */
 function clean(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
   if (/[\u0000-\u001f\u007f]/.test(text))
@@ -121,11 +121,11 @@ function clean(text: string): string {
   return text;
 }
 
-/** A path as systemd reads it back: in quotes where it must be, with % as %%. */
+/** Writes a path so that systemd reads it back unchanged: in quotes where necessary, with % as %%. */
 export function pathWord(path: string): string {
   const text = clean(path).replaceAll("%", "%%");
   return /^[\w@+=:,./%-]+$/.test(text) ? text : `"${text.replace(/[\\"]/g, "\\$&")}"`;
 }
 
-/** An argument of a command line, where systemd also replaces variables. */
+/** An argument in a command line of a unit, where systemd also expands variables. */
 const argumentWord = (text: string) => pathWord(text).replaceAll("$", "$$$$");
