@@ -13,6 +13,8 @@ import type { Options, Values } from "./options.ts";
 import { wholeNumber } from "./options.ts";
 import { Problem } from "./problem.ts";
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
 
 /**
@@ -40,6 +42,11 @@ export const PORTS: Record<Service, readonly [variable: string, port: number]> =
   "tool-call-server": ["TOOL_CALL_SERVER_PORT", 3033],
   "egress-gateway": ["EGRESS_GATEWAY_PORT", 3190],
 };
+
+/** The address that a service listens on. Only the API's can be chosen. */
+export function listenHost(service: Service, { SERVICE_HOST }: Environment): string {
+  return (service === "api" && SERVICE_HOST) || "127.0.0.1";
+}
 
 export const INSTANCE_OPTIONS = {
   "data-dir": {
@@ -74,7 +81,6 @@ export interface Instance {
   toolDirectory: string;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
 type InstanceValues = Partial<Values<typeof INSTANCE_OPTIONS>>;
 
 /** The data folder that the option or the environment names. */

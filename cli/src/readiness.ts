@@ -157,7 +157,7 @@ async function diagnosisOf(
   );
 }
 
-/** Of the last lines of a log that were written after `start`: those with at least this level. */
+/** The last lines of a log with at least this level that were written after `start`. */
 export function tailSince(path: string, start: number, leastLevel = 0): string[] {
   const size = fileSize(path);
   // A log that is shorter than it was has been rotated.
@@ -165,8 +165,8 @@ export function tailSince(path: string, start: number, leastLevel = 0): string[]
   return text
     .split("\n")
     .filter(Boolean)
-    .slice(-TAIL_LINES)
     .map(readLine)
     .filter(({ level }) => level >= leastLevel)
+    .slice(-TAIL_LINES)
     .map(({ text }) => `    ${printable(text.slice(0, MAX_LINE))}`);
 }

@@ -68,6 +68,7 @@ async function sayUse(instance: Instance, env: Environment, path: string, key: s
     variable: "SVC_API_KEYS_FILE",
     value: path,
     configured,
+    reloadMs: RELOAD_MS,
   });
 }
 

@@ -50,6 +50,7 @@ An API accepts it when SVC_JWT_PUBLIC_KEYS_DIR names the folder jwt-keys of the 
       value: publicKeysFolder(instance),
       configured: process.env.SVC_JWT_PUBLIC_KEYS_DIR,
       publicKey: pair.publicPath,
+      reloadMs: keysReloadMs(process.env),
     });
     console.error(`User ${user} of tenant ${tenant}, for ${ttlSeconds} s. ${advice}`);
     return 0;

@@ -17,21 +17,24 @@ export interface Situation {
   configured: string | undefined;
   /** File of the public key, where the credential is a token. */
   publicKey?: string;
+  /** Time within which a running API has read a new key. */
+  reloadMs: number;
 }
 
 export function adviceFor(situation: Situation): string {
-  const { settingsFile, url, verdict, variable, value, configured, publicKey } = situation;
+  const { settingsFile, url, verdict, variable, value, configured, publicKey, reloadMs } = situation;
   if (url !== undefined && verdict === "accepted") return `The API at ${url} accepts it.`;
   const state = stateOf(url, verdict);
+  const seconds = Math.ceil(reloadMs / 1000);
   if (!configured) {
     return `${state}\nFor the next start, set this in the environment or as a line of ${settingsFile}:\n  ${variable}=${value}`;
   }
   if (resolve(configured) !== resolve(value) && publicKey !== undefined) {
     const copy = shown(["cp", publicKey, configured]);
-    return `${state}\n${variable} is ${configured}: give it this public key, which counts within half a minute:\n  ${copy}`;
+    return `${state}\n${variable} is ${configured}: give it this public key, which counts within ${seconds} s:\n  ${copy}`;
   }
   if (url === undefined) return `${state}\nStart it: ${svcLine("up -d")}`;
-  const soon = publicKey === undefined ? "" : "A new public key counts within half a minute. ";
+  const soon = publicKey === undefined ? "" : `A new public key counts within ${seconds} s. `;
   return `${state}\n${soon}If it was started with other settings, start it again: ${svcLine("down")}, then ${svcLine("up -d")}`;
 }
 

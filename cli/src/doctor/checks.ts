@@ -17,6 +17,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Capacity, capacityOf, languagesOf, shortageOf } from "../capacity.ts";
 import { SPARE_JAILS } from "../components.ts";
+import { hasOwnRedis } from "../environment.ts";
 import {
   type DebianPackage,
   installCommands,
@@ -24,14 +25,14 @@ import {
   redisProgram,
   systemName,
 } from "../install/packages.ts";
-import { type Instance, SERVICES } from "../instance.ts";
+import { type Instance, listenHost, SERVICES } from "../instance.ts";
 import type { Settings } from "../settings/sources.ts";
 import { settingOf } from "../settings.ts";
 import { sizedAnyway } from "../sizing.ts";
 import { readState } from "../supervisor/state.ts";
 import { svcLine } from "../svc-line.ts";
 import { thisMachine } from "../system/memory.ts";
-import { listenerOf, portIsFree } from "../system/ports.ts";
+import { listenerOf, listenProblem, NO_ADDRESS } from "../system/ports.ts";
 import { findProgram, isRoot } from "../system/root.ts";
 import { shown } from "../system/run.ts";
 import { running, users } from "./copy.ts";
@@ -112,7 +113,7 @@ function node(): Finding[] {
 }
 
 function redis(): Finding[] {
-  if (process.env.REDIS_URL || process.env.REDIS_HOST) return [ok("redis", "set by the environment")];
+  if (hasOwnRedis(process.env)) return [ok("redis", "set by the environment")];
   const program = redisProgram();
   if (program === undefined) return [host.redis(undefined)];
   const { stdout } = spawnSync(program, ["--version"], { argv0: "redis-server", encoding: "utf8" });
@@ -187,13 +188,17 @@ async function ports(instance: Instance): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const service of SERVICES) {
     const port = instance.ports[service];
-    if (await portIsFree("127.0.0.1", port)) continue;
+    const address = listenHost(service, process.env);
+    const problem = await listenProblem(address, port);
+    if (problem === undefined) continue;
     findings.push(
-      fail(
-        "ports",
-        `${port} (${service}) is taken by ${listenerOf(port) ?? "another process"}`,
-        "Free it, or use --port-offset N.",
-      ),
+      problem === "EADDRINUSE"
+        ? fail(
+            "ports",
+            `${port} (${service}) is taken by ${listenerOf(port) ?? "another process"}`,
+            "Free it, or use --port-offset N.",
+          )
+        : fail("ports", `the ${service} cannot listen on ${address} (${problem})`, NO_ADDRESS),
     );
   }
   return findings.length > 0

@@ -1,6 +1,6 @@
 /** Reads the logs of several components as one, ordered by time. Only a piece of each file is in memory at a time. */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { fileSize, logPath, readFrom } from "../supervisor/logs.ts";
+import { bytesFrom, fileSize, logPath } from "../supervisor/logs.ts";
 import { rotatedPath } from "../supervisor/rotation.ts";
 import { type LogRecord, recordOf } from "./record.ts";
 
@@ -41,7 +41,7 @@ export function lastRecords(logsDir: string, sources: readonly Source[], count: 
     const path = logPath(logsDir, component);
     const end = Math.min(limit ?? Number.POSITIVE_INFINITY, fileSize(path));
     const start = Math.max(0, end - TAIL_BYTES);
-    const text = Buffer.from(readFrom(path, start)).toString("utf8", 0, end - start);
+    const text = bytesFrom(path, start).toString("utf8", 0, end - start);
     const lines = text.split("\n").slice(start > 0 ? 1 : 0);
     let time = 0;
     return lines.filter(Boolean).map((line) => {

@@ -3,10 +3,11 @@
  * from the rotated file.
  */
 import { statSync } from "node:fs";
-import { fileSize, readFrom } from "../supervisor/logs.ts";
+import { bytesFrom, fileSize, readFrom } from "../supervisor/logs.ts";
 import { rotatedPath } from "../supervisor/rotation.ts";
 
 const MAX_ATTEMPTS = 3;
+const NEWLINE = 10;
 
 export class LogFollower {
   readonly #path: string;
@@ -36,14 +37,14 @@ export class LogFollower {
       const offset = missed.length > 0 ? 0 : this.#offset;
       if (missed.length === 0 && this.#isShort()) return [];
       const earlier = missed.map((path, at) => readFrom(path, at === 0 ? this.#offset : 0));
-      const text = readFrom(this.#path, this.#wasShort ? 0 : offset);
-      // The file was rotated just now, so the text may come from either file.
+      const bytes = bytesFrom(this.#path, this.#wasShort ? 0 : offset);
+      // The file was rotated just now, so the bytes may come from either file.
       if (this.#identityOf(1) !== rotated) continue;
-      const whole = text.slice(0, text.lastIndexOf("\n") + 1);
-      this.#offset = (this.#wasShort ? 0 : offset) + Buffer.byteLength(whole);
+      const whole = bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
+      this.#offset = (this.#wasShort ? 0 : offset) + whole.length;
       this.#wasShort = false;
       this.#rotated = rotated;
-      return [...earlier, whole].join("").split("\n").filter(Boolean);
+      return [...earlier, whole.toString("utf8")].join("").split("\n").filter(Boolean);
     }
     return [];
   }

@@ -15,19 +15,20 @@ import { confined, userOf } from "../users.ts";
 import { giveFolders, storageOf } from "./ownership.ts";
 import { openView, type View } from "./view.ts";
 
-/** Folders of the code, the image and the data that components use. */
-function neededFolders(instance: Instance, caller: Environment): string[] {
+/** Paths of the code, the image, the data and the files of settings that components use. */
+function neededPaths(instance: Instance, caller: Environment): string[] {
   const code = ["node_modules", "packages", "services"].map((name) => join(ROOT, name));
   const data = [instance.runDir, join(instance.dataDir, "redis"), storageOf(instance, caller).path];
   const keys = caller.SVC_JWT_PUBLIC_KEYS_DIR ? [realpathSync(caller.SVC_JWT_PUBLIC_KEYS_DIR)] : [];
+  const authorities = caller.REDIS_TLS_CA ? [realpathSync(caller.REDIS_TLS_CA)] : [];
   const image = existsSync(instance.image) ? [realpathSync(instance.image)] : [];
-  return [...code, ...image, ...data, ...keys].filter((path) => existsSync(path));
+  return [...code, ...image, ...data, ...keys, ...authorities].filter((path) => existsSync(path));
 }
 
 /** Throws a Problem when components cannot have users of their own. Changes nothing. `stage`: a path where nothing exists. */
 export async function tryConfinement(instance: Instance, caller: Environment, stage: string): Promise<void> {
   demandUnprivilegedPorts(instance);
-  const view = await openView(neededFolders(instance, caller), stage);
+  const view = await openView(neededPaths(instance, caller), stage);
   try {
     demandReadable(instance, caller, view);
   } finally {
@@ -40,7 +41,7 @@ export async function confine(instance: Instance, caller: NodeJS.ProcessEnv): Pr
   try {
     demandUnprivilegedPorts(instance);
     giveFolders(instance, caller, true);
-    const view = await openView(neededFolders(instance, caller), join(instance.runDir, "view.new"));
+    const view = await openView(neededPaths(instance, caller), join(instance.runDir, "view.new"));
     demandReadable(instance, caller, view);
     return view;
   } catch (error) {

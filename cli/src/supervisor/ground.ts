@@ -1,10 +1,10 @@
 /** Prepares what a copy needs before anything starts: its folders and its ports. */
 import { chmodSync, statSync } from "node:fs";
-import { type Instance, PORTS, SERVICES } from "../instance.ts";
+import { type Instance, listenHost, PORTS, SERVICES } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import type { Environment } from "../settings.ts";
 import { demandWritable, makeFolder } from "../system/folders.ts";
-import { listenerOf, listenProblem } from "../system/ports.ts";
+import { listenerOf, listenProblem, NO_ADDRESS } from "../system/ports.ts";
 import { shown } from "../system/run.ts";
 
 const OTHERS_WRITE = 0o002;
@@ -44,14 +44,11 @@ export async function demandFreePorts(
   for (const service of SERVICES) {
     const port = instance.ports[service];
     if (isHeld.has(port)) continue;
-    const host = (service === "api" && caller.SERVICE_HOST) || "127.0.0.1";
+    const host = listenHost(service, caller);
     const problem = await listenProblem(host, port);
     if (problem === undefined) continue;
     if (problem !== "EADDRINUSE")
-      throw new Problem(
-        `the ${service} cannot listen on ${host} (${problem})`,
-        "Is it an address of this machine? SERVICE_HOST names it.",
-      );
+      throw new Problem(`the ${service} cannot listen on ${host} (${problem})`, NO_ADDRESS);
     const owner = listenerOf(port);
     problems.push(
       `port ${port} of the ${service} is taken${owner === undefined ? "" : ` by ${owner}`} (${PORTS[service][0]})`,

@@ -16,17 +16,22 @@ export function fileSize(path: string): number {
 
 /** Text of a file from an offset to the end. A negative offset counts from the end. Empty when there is no such file. */
 export function readFrom(path: string, offset: number): string {
+  return bytesFrom(path, offset).toString("utf8");
+}
+
+/** Like `readFrom`. A piece that may begin or end within a character must not be decoded before it is cut. */
+export function bytesFrom(path: string, offset: number): Buffer {
   let fd: number;
   try {
     fd = openSync(path, "r");
   } catch {
-    return "";
+    return Buffer.alloc(0);
   }
   try {
     const { size } = fstatSync(fd);
     const start = offset < 0 ? Math.max(0, size + offset) : offset;
     const buffer = Buffer.alloc(Math.max(0, size - start));
-    return buffer.toString("utf8", 0, readSync(fd, buffer, 0, buffer.length, start));
+    return buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, start));
   } finally {
     closeSync(fd);
   }

@@ -53,8 +53,9 @@ while [ $# -gt 0 ]; do
   shift 2
   mount -t tmpfs -o mode=755,nosuid,nodev,size=1m svc "$stage"
   while [ "$count" -gt 0 ]; do
-    mkdir -p "$stage\${1#"$closed"}"
-    mount --rbind "$1" "$stage\${1#"$closed"}"
+    place=$stage\${1#"$closed"}
+    if [ -d "$1" ]; then mkdir -p "$place"; else mkdir -p "\${place%/*}"; [ -e "$place" ] || : > "$place"; fi
+    mount --rbind "$1" "$place"
     shift
     count=$((count - 1))
   done
@@ -65,7 +66,7 @@ echo made
 read -r _ || true
 `;
 
-/** `needed`: folders without links in their paths. `stage`: a path where a folder may be made for a moment. */
+/** `needed`: folders and files without links in their paths. `stage`: a path where a folder may be made for a moment. */
 export async function openView(needed: readonly string[], stage: string): Promise<View> {
   const closed = closedFolders(needed, isOpenToOthers);
   if (closed.size === 0) return { enter: [], close: () => undefined };

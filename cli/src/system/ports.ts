@@ -18,6 +18,9 @@ export function listenProblem(host: string, port: number): Promise<string | unde
   });
 }
 
+/** What to do when that code is another one than EADDRINUSE: the address of the API is the only one that can be chosen. */
+export const NO_ADDRESS = "Is it an address of this machine? SERVICE_HOST names it.";
+
 const LISTENING = "0A";
 
 /**

@@ -6,7 +6,7 @@ import { constants } from "node:os";
 export const END_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** The exit code with which a shell reports that a signal ended a process. */
-export function exitCodeOf(signal: (typeof END_SIGNALS)[number]): number {
+export function exitCodeOf(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal];
 }
 

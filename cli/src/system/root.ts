@@ -6,6 +6,7 @@ import { ROOT } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { SHELL } from "../settings/shell.ts";
 import { isSetting } from "../settings/sources.ts";
+import { exitCodeOf } from "./process.ts";
 import { shown } from "./run.ts";
 
 export function isRoot(): boolean {
@@ -48,7 +49,7 @@ export async function continueAsRoot(argv: readonly string[], why: string): Prom
     // Ctrl-C reaches both processes. The command under sudo decides when it ends.
     process.on("SIGINT", () => undefined);
     process.on("SIGTERM", () => child.kill("SIGTERM"));
-    child.once("close", (code, signal) => resolve(code ?? (signal === "SIGINT" ? 130 : 143)));
+    child.once("close", (code, signal) => resolve(code ?? exitCodeOf(signal ?? "SIGTERM")));
     child.once("error", () => resolve(1));
   });
 }

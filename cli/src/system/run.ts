@@ -2,6 +2,7 @@
 import { type SpawnOptions, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { Problem } from "../problem.ts";
+import { exitCodeOf } from "./process.ts";
 
 const TAIL_LINES = 25;
 
@@ -16,10 +17,7 @@ export interface RunOptions {
   onLine?: (line: string) => void;
 }
 
-/**
- * Does not throw for a non-zero exit. The code is 127 when the program cannot be started, 137 after SIGKILL, 143 after any
- * other signal.
- */
+/** Does not throw for a non-zero exit. The code is 127 when the program cannot be started, and 128 + n after signal n. */
 export function run(command: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const [file = "", ...args] = command;
   const settings: SpawnOptions = { stdio: ["ignore", "pipe", "pipe"] };
@@ -37,9 +35,7 @@ export function run(command: readonly string[], options: RunOptions = {}): Promi
       });
     }
     child.once("error", (error) => resolve({ code: 127, tail: [error.message] }));
-    child.once("close", (code, signal) =>
-      resolve({ code: code ?? (signal === "SIGKILL" ? 137 : 143), tail }),
-    );
+    child.once("close", (code, signal) => resolve({ code: code ?? exitCodeOf(signal ?? "SIGTERM"), tail }));
   });
 }
 

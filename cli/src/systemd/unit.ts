@@ -82,7 +82,7 @@ function hardening(paths: readonly string[], readable: readonly string[]): strin
   const homes = ["/home", "/root", "/run/user"].some(needs);
   const temporary = TEMPORARY.some(needs);
   const writable = topmost(temporary ? [...paths, ...TEMPORARY] : paths);
-  return `# Only the supervisor and jaild are root here; the components have users of their own without capabilities.
+  return `# Only the supervisor and jaild, or the launcher of microVMs, are root here; the components have users of their own without capabilities.
 NoNewPrivileges=yes
 ProtectSystem=strict
 ReadWritePaths=${writable.map(pathWord).join(" ")}

@@ -223,6 +223,7 @@ describe("the advice after a new credential", () => {
     value: "/data/jwt-keys",
     configured: undefined,
     publicKey: "/data/jwt-keys/token-1.pem",
+    reloadMs: 33_000,
   };
   const advice = (change: Partial<Situation>) => adviceFor({ ...situation, ...change });
 
@@ -236,9 +237,9 @@ describe("the advice after a new credential", () => {
     ["belongs in another folder", { configured: "/etc/keys" }, "cp /data/jwt-keys/token-1.pem /etc/keys"],
     ["needs a restart", { configured: "/data/jwt-keys" }, "./svc down"],
     [
-      "needs half a minute",
+      "needs the time in which keys are read",
       { configured: "/data/jwt-keys" },
-      "A new public key counts within half a minute.",
+      "A new public key counts within 33 s.",
     ],
   ])("that %s says what to do", (_what, change, text) => {
     expect(advice(change)).toContain(text);

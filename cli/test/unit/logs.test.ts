@@ -69,6 +69,15 @@ describe("a follower", () => {
     expect(follower.read()).toEqual(["two"]);
   });
 
+  it("goes on at the right place after bytes that are no UTF-8, and within a character", () => {
+    writeFileSync(path, "");
+    const follower = new LogFollower(path);
+    appendFileSync(path, Buffer.from([0xff, 0xfe, 0x0a, 0xe2, 0x82]));
+    expect(follower.read()).toEqual(["\ufffd\ufffd"]);
+    appendFileSync(path, Buffer.concat([Buffer.from([0xac]), Buffer.from(" and more\n")]));
+    expect(follower.read()).toEqual(["€ and more"]);
+  });
+
   it("misses no line of one rotation or of several between two looks", () => {
     const follower = new LogFollower(path);
     const write = (line: string) => appendFileSync(path, `${line} and more\n`);

@@ -167,6 +167,7 @@ it("credentials", async () => {
     url: "http://127.0.0.1:3112",
     variable: "SVC_API_KEYS_FILE",
     value: "/keys",
+    reloadMs: 3000,
   } as const;
   for (const verdict of ["accepted", "refused", "open", "unreachable"] as const) {
     await told.add(`the API, asked with it: ${verdict}`, () =>
