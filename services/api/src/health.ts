@@ -1,4 +1,4 @@
-/** Liveness, and readiness: Redis, file server, and of each queue an execution that went all the way in the last minute. */
+/** Liveness, and readiness: Redis, the file server, the process itself, and for each queue a canary execution in the last minute. */
 import {
   canaryKey,
   canaryReason,
@@ -143,13 +143,13 @@ export function healthRoutes(app: HttpServer, deps: HealthDeps): void {
   );
 }
 
-/** Gives the answer its status. */
+/** Returns the status for the body, and sets the HTTP status of the answer. */
 function statusOf({ ok }: { ok: boolean }, reply: FastifyReply): Detailed["status"] {
   if (!ok) reply.code(503).headers(RETRY_AFTER);
   return ok ? "ready" : "not_ready";
 }
 
-/** Questions at the same time share one look: anybody may ask. */
+/** Concurrent requests share one check, because anybody may ask. */
 function lookingAt({ redis, fileServer, lifecycle }: HealthDeps) {
   const own = { ...redisChecks(redis), descriptors: descriptorsCheck, running: runningCheck(lifecycle) };
   return shared(async () => {
@@ -167,7 +167,7 @@ function lookingAt({ redis, fileServer, lifecycle }: HealthDeps) {
   });
 }
 
-/** Every queue that an installed language needs. The key of a last success expires by itself when it is too old. */
+/** Checks every queue that an installed language needs. The Redis key of a last success expires when it is too old. */
 async function canaries(redis: Redis): Promise<Canary & { reason?: string | undefined }> {
   try {
     const [runtimes, ...times] = await redis.mget(RUNTIMES_KEY, canaryKey("python"), canaryKey("other"));

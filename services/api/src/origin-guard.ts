@@ -1,8 +1,8 @@
 /**
- * Where nobody has to prove who they are, only programs of this machine may call, and a web page is none: it reaches the
- * API through the browser, by its own address or by a name that it had pointed here. So the Host and, where there is one,
- * the Origin of every request must be loopback or listed in SVC_ALLOWED_HOSTS. What a page has its browser fetch without an Origin,
- * as for an image, must not be of another site; its visitor may follow a link here. Looks at headers alone.
+ * Without authentication only programs on this machine may call. A web page is not such a program, but it can reach the API through the
+ * browser, by this machine's address or by DNS rebinding. So the Host and, if present, the Origin of every request must be loopback or
+ * listed in SVC_ALLOWED_HOSTS. A request that a browser sends without an Origin, as for an image, must not come from another site; a
+ * link that a visitor follows may. Looks only at headers.
  */
 import { ServiceError } from "@svc/contracts";
 import { type Config, type FastifyRequest, type HttpServer, isLoopback } from "@svc/service-kit";
@@ -21,7 +21,7 @@ export function originGuard(app: HttpServer, config: Config): void {
   });
 }
 
-/** The name or address of an origin, in lower case and without a port; undefined for what is none. */
+/** The host name or address of an origin, in lower case and without a port; undefined for a text that is not an origin. */
 function nameOf(origin: string): string | undefined {
   const url = URL.parse(origin);
   const isOrigin =
@@ -29,7 +29,7 @@ function nameOf(origin: string): string | undefined {
   return isOrigin && url.hostname !== "" ? url.hostname : undefined;
 }
 
-/** By what browsers tell; other clients tell nothing. Other ports of loopback are the same site, and of this machine. */
+/** Uses Fetch metadata headers, which only browsers send. Other ports of loopback are the same site, and belong to this machine. */
 function isOfOtherPage({ method, headers }: FastifyRequest, host: string | undefined): boolean {
   const site = headers["sec-fetch-site"];
   const isOther = site === "cross-site" || (site === "same-site" && !isLoopback(host ?? ""));

@@ -1,7 +1,7 @@
 /**
- * Who calls: decided once per request, before its body is read, from its credentials alone. Every refusal is the same
- * 401; its cause goes to the log and to a metric. Nobody is locked out: the address of a proxy stands for many users.
- * Routes ask `principalOf` and `planOf` and know no other way.
+ * Authenticates each request once, before its body is read, from its credentials alone. Every refusal is the same 401; its cause goes
+ * to the log and to a metric. No address is locked out after failures, because a proxy's address stands for many users. Routes learn
+ * the caller only from `principalOf` and `planOf`.
  */
 import { type Principal, ServiceError } from "@svc/contracts";
 import { counter, type FastifyRequest, type HttpServer, type Registry } from "@svc/service-kit";
@@ -20,7 +20,7 @@ const OPEN_ROUTES: ReadonlySet<string> = new Set([
   ...CONSOLE_PATHS,
 ]);
 
-/** Says what to send and where to read, and nothing of what was wrong. */
+/** Says what to send and where to read more, but not what was wrong. */
 const UNAUTHORIZED = "Send a valid access token: Authorization: Bearer <token>, see docs/authentication.md";
 
 const callers = new WeakMap<FastifyRequest, Identity>();

@@ -1,6 +1,6 @@
 /**
- * Refuses what callers expect by header and this service does not offer: stateful execution on every public route, where sessions are
- * not kept, and an attached workspace where programs run. Looked at after the body, as a field of it would be.
+ * Refuses features that callers expect by header and this service does not offer. These are stateful execution, on every public route
+ * when sessions are not kept, and an attached workspace, on the exec routes. Checked after the body is read, as a body field would be.
  */
 import { ServiceError } from "@svc/contracts";
 import type { FastifyRequest, HttpServer } from "@svc/service-kit";
@@ -9,7 +9,7 @@ const PROFILE_HEADER = "x-codeapi-expected-profile";
 const WORKSPACE_HEADER = "x-librechat-code-workspace-id";
 const EXEC_ROUTES: ReadonlySet<string | undefined> = new Set(["/v1/exec", "/v1/exec/programmatic"]);
 
-/** To be called before the routes are registered. `isPublic`: whether a route is for callers, not for operators. */
+/** Call this before the routes are registered. `isPublic`: whether a route is for callers, not for operators. */
 export function profiles(
   app: HttpServer,
   isPublic: (request: FastifyRequest) => boolean,

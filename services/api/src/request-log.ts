@@ -1,6 +1,6 @@
 /**
- * What the API's line of a request says of its caller and of its run. The caller is a keyed hash: the same for all requests
- * of a user, across restarts, and nothing that names him. Routes note what they know of a run as soon as they know it.
+ * The fields for the caller and the run in the API's log line of a request. The caller is logged as a keyed hash, which is the same for
+ * all requests of a user, across restarts, and does not reveal the user. Routes note each fact of a run as soon as they know it.
  */
 import { createHmac, createSecretKey, hkdfSync } from "node:crypto";
 import { outcomeOfError, type Principal, type RunFacts } from "@svc/contracts";
@@ -10,9 +10,9 @@ export interface NotedRun extends Partial<RunFacts> {
   language?: string;
   exec_id?: string;
   trace_id?: string | undefined;
-  /** As the caller says. */
+  /** The user id in the body, not verified. */
   user_id?: string;
-  /** The answer is that of an earlier request with the same Idempotency-Key. */
+  /** Set when the answer is a replay for the same Idempotency-Key. */
   replayed?: true;
 }
 
@@ -20,7 +20,7 @@ const runs = new WeakMap<FastifyRequest, NotedRun>();
 /** Requests whose work goes on when the client leaves. */
 const outliving = new WeakSet<FastifyRequest>();
 
-/** Adds to what is known of the run of a request. */
+/** Adds facts about the run of a request. */
 export function noteRun(request: FastifyRequest, facts: NotedRun): void {
   const known = runs.get(request);
   if (known === undefined) runs.set(request, { ...facts });
@@ -29,7 +29,7 @@ export function noteRun(request: FastifyRequest, facts: NotedRun): void {
 
 const MAX_USER_CHARS = 128;
 
-/** What the body of a start says of its user. For the log alone: nobody is known by it. */
+/** Notes the user id in the body of a start. Only for the log: it does not identify the caller. */
 export function noteUser(request: FastifyRequest): void {
   const { user_id } = Object(request.body) as { user_id?: unknown };
   if (typeof user_id !== "string" || user_id === "") return;
@@ -61,7 +61,7 @@ export function requestFields(config: Config, { principalOf, isAuthenticated }: 
 
 const TAG_BYTES = 12;
 
-/** Keyed by the secret that the API alone holds, where it has one. */
+/** Keyed with the secret that only the API has, if it is configured, else with the internal token. */
 export function principalTags(
   config: Pick<Config, "SVC_CONTINUATION_SECRET" | "SVC_INTERNAL_SERVICE_TOKEN">,
 ): (principal: Principal) => string {

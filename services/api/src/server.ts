@@ -1,4 +1,4 @@
-/** The public API as one Fastify app: all routes under /v1, authentication in front of them, the OpenAPI document behind. */
+/** The public API as one Fastify app: all routes, with authentication and limits in front of them, and the OpenAPI document. */
 import swagger from "@fastify/swagger";
 import { JSON_BOUNDS } from "@svc/contracts";
 import { type JobProducer, KeptJobs } from "@svc/job-queue";
@@ -46,7 +46,7 @@ import { startSweep } from "./sessions/sweep.ts";
 import { traceRequests } from "./tracing.ts";
 import { giveUpUnread } from "./unread.ts";
 
-/** Of a body whose route says nothing else: routes with larger ones bound how many of a caller's are read at once (limits/hook.ts). */
+/** The largest body where a route sets no limit. Routes with larger bodies bound how many of a caller's are read at once (limits/hook.ts). */
 const SMALL_BODY_BYTES = 64 * 1024;
 
 export interface ApiDeps extends Parts {
@@ -132,7 +132,7 @@ function httpServer({ config, log, registry, lifecycle, tracing }: ApiDeps): Htt
   return app;
 }
 
-/** No route has a body: what a client sends all the same is not read. */
+/** Registers routes that have no body. A body that a client sends anyway is not read. */
 function withoutBodies(scope: FastifyInstance, routes: (scope: HttpServer) => void): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser("*", (_request, _payload, done) => done(null));

@@ -13,7 +13,7 @@ import { createIdentityProvider } from "./auth/provider.ts";
 import { PROGRAM_CANCELLATIONS } from "./programmatic/labels.ts";
 import { buildApi } from "./server.ts";
 
-/** In which a file server that was ended is there again. */
+/** How long requests wait for a file server that refuses connections: a replaced one is back within this time. */
 const REPLACED_MS = 5000;
 
 export async function startApi(context: Context): Promise<Running> {

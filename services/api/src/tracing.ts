@@ -1,4 +1,4 @@
-/** The span of each request that runs a program: from its head to the end of its answer, below the caller's own span. */
+/** The span of each request that runs a program: from its head to the end of its answer. It is a child of the caller's span. */
 import {
   CLIENT_LEFT,
   type EndedRequest,
@@ -21,7 +21,7 @@ export function traceOf(request: FastifyRequest): Span | undefined {
   return spans.get(request);
 }
 
-/** To be called before any other hook. `fields`: what the log says of a request that has ended. */
+/** Call this before any other hook is registered. `fields`: the log fields of a request that has ended. */
 export function traceRequests(
   app: HttpServer,
   tracing: Tracing,

@@ -1,6 +1,6 @@
 /**
- * A client that takes no byte of its answer for long is given up: its connection would keep the answer for as long as the client likes. Answers
- * that are streams have times of their own.
+ * Closes the connection of a client that reads no byte of its answer for too long. Otherwise the answer would stay in memory for as long
+ * as the client likes. Streamed answers have their own timeouts.
  */
 import type { HttpServer } from "@svc/service-kit";
 

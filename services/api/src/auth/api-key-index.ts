@@ -1,6 +1,6 @@
 /**
- * Finds the record of an API key. Digests are looked up under a keyed hash that is new in each process, and compared in
- * constant time, so that no duration tells anything of a stored digest. One look-up costs the same for any number of keys.
+ * Finds the record of an API key. Digests are indexed by a keyed hash, with a new key in each process, and compared in constant
+ * time. So timing reveals nothing about a stored digest. A look-up costs the same for any number of keys.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { type ApiKeyRecord, apiKeyDigest, apiKeyState } from "@svc/contracts";
@@ -9,7 +9,7 @@ import { TokenRefused } from "./refused.ts";
 
 const secret = randomBytes(32);
 const macOf = (digest: Buffer) => createHmac("sha256", secret).update(digest).digest("base64");
-/** Compared with where nothing was found. */
+/** The digest to compare with when no record was found, so that both cases take the same time. */
 const NONE = randomBytes(32);
 
 export class ApiKeyIndex {
@@ -30,7 +30,7 @@ export class ApiKeyIndex {
     return new Set([...this.#byMac.values()].map(({ record }) => record.id));
   }
 
-  /** `key` has the form of an API key. Throws TokenRefused. */
+  /** Trusts that `key` has the form of an API key. Throws TokenRefused. */
   callerOf(key: string, nowMs: number): Caller {
     const digest = Buffer.from(apiKeyDigest(key), "hex");
     const found = this.#byMac.get(macOf(digest));

@@ -1,7 +1,7 @@
 /**
- * The API keys that are in force. Made at start, which fails when the file is not right. A change of the file counts
- * within a second; requests use the last keys meanwhile and never wait. While a new file is broken or not to be trusted, the
- * last keys stay in force; a file that is gone holds no key. The log says so once for each problem.
+ * The API keys that are in force. They are loaded at start, which fails when the file is invalid. A change of the file takes effect
+ * within a second; until then requests use the previous keys and never wait. While a new file is broken or not trustworthy, the
+ * previous keys stay in force. A missing file means no keys. Each problem is logged once.
  */
 import { ConfigError, type Log } from "@svc/service-kit";
 import {
@@ -48,7 +48,7 @@ export class ApiKeys {
     return this.#keys.callerOf(key, Date.now());
   }
 
-  /** Reads the file when it is not the one that is in use. Never throws. */
+  /** Reads the file again if it changed or had a problem. Never throws. */
   async reload(): Promise<void> {
     const isInUse = (await versionOfFile(this.#path)) === this.#version;
     if (isInUse && this.#problem === undefined) return;

@@ -1,12 +1,12 @@
-/** The one access token of a request's headers. Pure; every byte is the caller's. */
+/** Extracts the one access token from a request's headers. Pure; the input is untrusted. */
 import { TokenRefused } from "./refused.ts";
 
-/** Longer tokens are not looked at. */
+/** Longer tokens are refused unread. */
 export const MAX_TOKEN_CHARS = 8192;
 
 const CARRIER = /^bearer +([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/i;
 
-/** `values`: all Authorization headers, none merged away. */
+/** `values`: all Authorization headers, not merged into one. */
 export function bearerToken(values: readonly string[] | undefined): string {
   const [value, ...others] = values ?? [];
   if (value === undefined) throw new TokenRefused("missing", "no Authorization header");

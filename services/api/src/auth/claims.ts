@@ -1,6 +1,6 @@
 /**
- * What an access token must say. Pure. The claims are signed by the token signer, which is trusted to name its users, and
- * checked here as if it were not: ids become parts of storage namespaces and of inner headers.
+ * Checks the claims of an access token. Pure. The signer of the token is trusted to name its users. The claims are validated
+ * nevertheless, because ids become parts of storage namespaces and of internal headers.
  */
 import { principalId as id, MAX_PRINCIPAL_ID_CHARS as MAX_ID_CHARS, type Principal } from "@svc/contracts";
 import { z } from "zod";
@@ -11,15 +11,15 @@ export interface ClaimRules {
   audiences: readonly string[];
   skewSeconds: number;
   maxTtlSeconds: number;
-  /** Tenant of tokens that name none; undefined: they are refused. */
+  /** Tenant for tokens without a tenant; undefined: such tokens are refused. */
   fallbackTenant: string | undefined;
 }
 
 export interface Caller {
   principal: Principal;
-  /** The plan that decides the caller's limits; no part of whose files it may touch. */
+  /** The plan that sets the caller's limits. It has no influence on which files the caller may access. */
   planId?: string | undefined;
-  /** For logs only; no part of any decision. */
+  /** For logs only; never used for a decision. */
   evidence: Readonly<Record<string, string>>;
 }
 
@@ -37,7 +37,7 @@ const claimsSchema = z.object({
   plan_id: z.string().max(MAX_ID_CHARS).nullish(),
 });
 
-/** Throws TokenRefused with the first rule that is broken. */
+/** Throws TokenRefused for the first broken rule. */
 export function callerOf(payload: unknown, rules: ClaimRules, nowSeconds: number): Caller {
   const result = claimsSchema.safeParse(payload);
   if (!result.success) {

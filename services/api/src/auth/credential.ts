@@ -1,7 +1,7 @@
 /**
- * The one credential of a request's headers: an access token or an API key. Pure; every byte is the caller's. Lengths are
- * checked before anything else, so that a hostile header costs no more than a look. The two headers may carry the same
- * API key; two different credentials are refused, because it is not clear who calls.
+ * Extracts the one credential from a request's headers: an access token or an API key. Pure; the input is untrusted. Lengths are
+ * checked before anything else, so that a hostile header costs almost nothing. The two headers may carry the same API key. Two
+ * different credentials are refused, because it is not clear who calls.
  */
 import { API_KEY_CHARS, API_KEY_PREFIX, isApiKey } from "@svc/contracts";
 import { bearerToken, MAX_TOKEN_CHARS } from "./bearer.ts";
@@ -9,7 +9,7 @@ import { TokenRefused } from "./refused.ts";
 
 export type Credential = { kind: "token"; token: string } | { kind: "api key"; key: string };
 
-/** Header values as they came, none merged away. */
+/** Header values as received, not merged into one. */
 export interface CredentialHeaders {
   authorization?: readonly string[] | undefined;
   "x-api-key"?: readonly string[] | undefined;
@@ -31,12 +31,12 @@ function authorizationHeader(values: readonly string[] | undefined): Credential 
   const [value = "", ...others] = values ?? [];
   const key =
     others.length === 0 && value.length <= MAX_TOKEN_CHARS ? BEARER_KEY.exec(value)?.[1] : undefined;
-  // A JWT begins with a brace in base64url, never with the prefix of API keys.
+  // A JWT begins with a base64url-encoded brace, so it never has the prefix of API keys.
   if (key?.startsWith(API_KEY_PREFIX) && !key.includes(".")) return { kind: "api key", key: checked(key) };
   return { kind: "token", token: bearerToken(values) };
 }
 
-/** An empty header carries nothing. */
+/** An empty X-API-Key header counts as absent. */
 function keyHeader(values: readonly string[] | undefined): string | undefined {
   const [value = "", ...others] = values ?? [];
   if (others.length > 0) throw new TokenRefused("malformed", "more than one X-API-Key header");

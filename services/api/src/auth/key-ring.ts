@@ -1,8 +1,8 @@
 /**
- * The keys that are in force. Made at start, which fails with a source that is not right, and without a usable key unless
- * callers may have API keys instead. The directory is read again every SVC_JWT_KEY_CACHE_TTL_SECONDS in the background; requests use the last keys meanwhile and
- * never wait. A key whose file is gone or broken is no longer in force after that; while files cannot be read at all
- * (no descriptors, no permission, disk error) the last keys stay, and the log says so.
+ * The JWT keys that are in force. They are loaded at start, which fails when a source is invalid, or when there is no usable key and
+ * API keys are not enabled either. The directory is read again in the background every SVC_JWT_KEY_CACHE_TTL_SECONDS; until then
+ * requests use the previous keys and never wait. A key whose file is missing or broken is then no longer in force. While files cannot be
+ * read at all (no descriptors, no permission, disk error), the previous keys stay and the log says so.
  */
 import { type Config, ConfigError, type Log } from "@svc/service-kit";
 import {
@@ -22,7 +22,7 @@ export class KeyRing {
   readonly #fixed: KeySet;
   readonly #closing = new AbortController();
   #keys: KeySet;
-  /** Ids of those of an algorithm that is not allowed. */
+  /** Ids of the keys whose algorithm is not allowed. */
   #unused: readonly string[] = [];
 
   private constructor(config: Config, log: Log, fixed: KeySet, fromFiles: KeySet) {
@@ -32,7 +32,7 @@ export class KeyRing {
     this.#keys = this.#merge(fromFiles);
   }
 
-  /** Throws ConfigError that names everything that is wrong. */
+  /** Throws a ConfigError that lists every problem. */
   static async open(config: Config, log: Log): Promise<KeyRing> {
     const { fixed, fromFiles, problems } = await verificationKeys(config);
     if (problems.length > 0) throw new ConfigError(problems);
@@ -84,7 +84,7 @@ export class KeyRing {
   }
 }
 
-/** Key ids in `now` that `before` lacks or that stood for another key. */
+/** Key ids in `now` that are missing in `before` or had another key there. */
 function newIn(now: KeySet, before: KeySet): string[] {
   return [...now].filter(([kid, { key }]) => before.get(kid)?.key.equals(key) !== true).map(([kid]) => kid);
 }

@@ -1,7 +1,7 @@
 /**
- * How callers are recognised, by mode. LOCAL_MODE, then SVC_AUTH_PROVIDER=none: one fixed principal, whatever the request
- * says, and the headers of credentials mean nothing. Else an access token or an API key is required. In no mode does any
- * other header, path, query or body field name the caller.
+ * How callers are authenticated in each mode. With LOCAL_MODE or SVC_AUTH_PROVIDER=none every request has one fixed principal, and
+ * credential headers are ignored. Otherwise an access token or an API key is required. In no mode does any other header, path, query
+ * or body field identify the caller.
  */
 import type { IncomingMessage } from "node:http";
 import { LOCAL_PRINCIPAL, type Principal } from "@svc/contracts";
@@ -26,7 +26,7 @@ export interface IdentityProvider {
   close: () => void;
 }
 
-/** Throws ConfigError, with everything that is wrong, when credentials are required and cannot be verified. */
+/** Throws a ConfigError that lists every problem when credentials are required and cannot be verified. */
 export async function createIdentityProvider(config: Config, log: Log): Promise<IdentityProvider> {
   if (isUnauthenticated(config)) return localIdentity;
   const file = config.SVC_API_KEYS_FILE;

@@ -1,4 +1,4 @@
-/** Reads keys again in the background, until the signal: one reading at a time, and none keeps the process alive. */
+/** Reloads keys in the background until the signal aborts: one reload at a time. The timer does not keep the process alive. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** `reload` never throws. */

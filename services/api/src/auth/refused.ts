@@ -1,4 +1,4 @@
-/** Why a caller's credentials were refused: for the log and the metrics alone. Every cause gives the caller the same answer. */
+/** Why credentials were refused: only for the log and the metrics. The caller gets the same answer for every cause. */
 
 export const REFUSALS = [
   "missing",
@@ -18,7 +18,7 @@ export type Refusal = (typeof REFUSALS)[number];
 export class TokenRefused extends Error {
   readonly reason: Refusal;
 
-  /** `cause`: a sentence that holds nothing of the credential but the id of its key. */
+  /** `cause`: a sentence that contains nothing from the credential except the id of its key. */
   constructor(reason: Refusal, cause: string) {
     super(cause);
     this.name = "TokenRefused";

@@ -1,18 +1,18 @@
 /**
- * What tokens with a good signature say. A caller sends the same token with many requests, and checking a signature is the most
- * that authentication costs. The same text is good for the same key for ever; everything that depends on the time or the settings
- * is checked again for each request.
+ * A cache for the payloads of tokens with a valid signature. A caller sends the same token with many requests, and the signature check
+ * is the largest cost of authentication. A signature that is valid for a key stays valid; everything that depends on the time or the
+ * settings is checked again for each request.
  */
 import { createHash } from "node:crypto";
 import type { VerificationKey } from "@svc/service-kit/credentials/key-text";
 
-/** The ones that were used last. */
+/** Size of the cache; the least recently used token is evicted. */
 const MOST = 1000;
 
 export class VerifiedTokens {
   readonly #known = new Map<string, { key: VerificationKey; payload: unknown }>();
 
-  /** The payload, from `verify` where this very token and key are not known. What `verify` throws is not kept. */
+  /** The payload; calls `verify` unless this token is cached for this key. A failure of `verify` is not cached. */
   async payloadOf(token: string, key: VerificationKey, verify: () => Promise<unknown>): Promise<unknown> {
     const digest = createHash("sha256").update(token).digest("base64url");
     const known = this.#known.get(digest);

@@ -1,6 +1,6 @@
 /**
- * Decides whether a token is genuine: its form, its key, its signature, its claims, in this order. The key decides the
- * algorithm; the header must name the same. A signature has one accepted spelling. Throws TokenRefused and nothing else.
+ * Verifies a token: its form, its key, its signature and its claims, in this order. The key decides the algorithm; the header must
+ * name the same one. A signature has exactly one accepted encoding. Throws only TokenRefused.
  */
 
 import type { VerificationKey } from "@svc/service-kit/credentials/key-text";

@@ -1,6 +1,6 @@
 /**
- * GET /console: a page for people that calls this API (console/). Its script and style sheet were bundled with the components
- * and are named by their content. Needs no credential and tells nothing: the page asks for one and sends it itself.
+ * GET /console: a page for people that calls this API (console/). Its script and style sheet are bundled with the components and named
+ * by their content. The page itself needs no credential and reveals nothing: it asks for a credential and sends it with its requests.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -21,7 +21,7 @@ const HEADERS = {
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    // A browser that puts typed text in the place of selected text gives it such attributes by itself.
+    // A browser adds style attributes by itself when typed text replaces selected text.
     "style-src-attr 'unsafe-inline'",
     "connect-src 'self'",
     "img-src 'self' blob: data:",
@@ -46,7 +46,7 @@ interface Made {
 }
 
 export function consoleRoutes(app: HttpServer): void {
-  // At the first request: a start does not wait for it.
+  // Built at the first request, so that the start does not wait for it.
   let made: Made | undefined;
   const parts = () => {
     made ??= make();

@@ -1,4 +1,4 @@
-/** From the end of a job to its answer or the error that the client sees. Pure. */
+/** Turns the result of a job into its answer, or throws the error that the client sees. Pure. */
 import { type JobResult, ServiceError } from "@svc/contracts";
 import { knownErrorCode } from "@svc/service-kit";
 

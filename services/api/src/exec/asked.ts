@@ -1,4 +1,4 @@
-/** What a request to run a program asks for, whoever waits for it: parsed, its files authorised, and the job that it becomes. */
+/** Turns a request to run a program into a job, whether its caller waits or not: parses the request and authorises its files. */
 import {
   execRequestSchema,
   type Job,
@@ -27,7 +27,7 @@ export interface ExecDeps {
   config: Config;
   jobs: JobProducer;
   feed: EventFeed;
-  /** Those that nobody waits for. */
+  /** Jobs that no caller waits for. */
   kept: Jobs;
   idempotency: Idempotency;
   runtimes: KnownRuntimes;

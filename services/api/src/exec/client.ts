@@ -1,8 +1,8 @@
-/** How clients of the exec routes read answers, and how they leave. */
+/** How clients of the exec routes read answers, and how the API notices that they disconnect. */
 import { ServiceError } from "@svc/contracts";
 import { clientGone, type FastifyReply } from "@svc/service-kit";
 
-/** Clients read 413 here as "try again": a body that is too large is a 422. */
+/** Clients of these routes read 413 as "try again", so a body that is too large gets 422. */
 export function permanentRefusal(error: ServiceError): ServiceError {
   return error.code === "request_too_large"
     ? new ServiceError(error.code, error.message, {

@@ -1,7 +1,7 @@
 /**
- * Idempotency-Key: the same key and body of a principal give the stored 200 answer for 600 s; another body is refused.
- * Answers count in what is stored of the principal; a large one for which there is no room is not stored, and a repeat runs again.
- * Bodies that differ in the order of keys are the same, but for the order within objects of very many keys.
+ * Idempotency-Key: a repeat with the same principal, key and body gets the stored successful answer for 600 s. Another body is refused.
+ * Stored answers count towards the principal's limit of stored bytes. A large answer without room is not stored; its repeat runs again.
+ * The order of keys in a body does not matter, except within objects that have very many keys.
  */
 import { createHash } from "node:crypto";
 import { canonicalArguments, namespaceOf, type Principal } from "@svc/contracts";
@@ -21,7 +21,7 @@ const STORED_SECONDS = 600;
 const KEEP = new URL("./lua/keep-answer.lua", import.meta.url);
 /** Answers up to this size are always stored, so that one key never makes two jobs. */
 const SMALL_BYTES = 1024;
-/** More would take long to sort. */
+/** Sorting more keys would take too long. */
 const MAX_SORTED_KEYS = 1000;
 
 export function idempotencyKey(headers: Record<string, unknown>): string | undefined {

@@ -1,6 +1,6 @@
 /**
- * Tells callers which top-level fields of their request have no effect, by a response header. The names are a caller's: what is
- * not a plain character is replaced, and number and length are bounded. Pure, but for the header.
+ * Lists the top-level request fields that have no effect in a response header. The names come from the caller: other characters than
+ * visible ASCII are replaced, and their number and length are bounded. Pure, except that it sets the header.
  */
 import type { FastifyReply } from "@svc/service-kit";
 
@@ -9,7 +9,7 @@ export const IGNORED_FIELDS_HEADER = "x-svc-ignored-fields";
 const MAX_NAMES = 20;
 const MAX_NAME_CHARS = 64;
 
-/** The names of unknown fields as a header may hold them; undefined when there is none. */
+/** The names of unknown fields, safe for a header value; undefined when there is none. */
 export function ignoredFields(body: unknown, known: ReadonlySet<string>): string | undefined {
   if (typeof body !== "object" || body === null || Array.isArray(body)) return undefined;
   const names: string[] = [];

@@ -1,4 +1,4 @@
-/** Inline files of an execution: their shape and size. Their names follow the rules of all files (refs.ts). Pure. */
+/** Checks the shape and size of an execution's inline files. Their names follow the rules for all files (refs.ts). Pure. */
 import {
   byteSize,
   fileNameProblem,
@@ -11,7 +11,7 @@ import {
   ServiceError,
 } from "@svc/contracts";
 
-/** Content makes a file an inline one. */
+/** A file with `content` is an inline file. */
 export function isInline(item: unknown): item is { content: unknown } {
   const content = (item as { content?: unknown } | null)?.content;
   return typeof item === "object" && content !== undefined && content !== null;
@@ -41,7 +41,7 @@ export function parseInline(
   return undefined;
 }
 
-/** Only base64 that is made of whole bytes, with its padding and without anything else, says what it holds in one way. */
+/** Only canonical base64 is accepted: whole bytes, padding, no other characters. So each content has exactly one encoding. */
 function problemOfContent({ content, encoding }: InlineJobFile): string | undefined {
   if (encoding === "utf8")
     return content.isWellFormed() ? undefined : "must be valid Unicode; send other bytes as base64";
@@ -49,7 +49,7 @@ function problemOfContent({ content, encoding }: InlineJobFile): string | undefi
   return isStrict ? undefined : "must be base64 with padding, of A-Z a-z 0-9 + / alone";
 }
 
-/** Refuses what is larger than inline files may be, one by one and together. */
+/** Enforces the size limits of each inline file and of all of them together. */
 export function checkInlineSizes(files: readonly InlineJobFile[]): void {
   let total = 0;
   for (const { at, content, encoding } of files) {

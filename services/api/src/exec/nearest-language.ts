@@ -1,10 +1,10 @@
-/** What a caller probably meant by an unknown name of a language. Pure. */
+/** Guesses the language that a caller meant by an unknown name. Pure. */
 import { findLanguage, LANGUAGES, type RuntimeInfo } from "@svc/contracts";
 import { editDistance, nearestName } from "@svc/service-kit";
 
-/** The comparison takes the product of both lengths, and the name is a caller's. */
+/** A comparison costs the product of both lengths, and the caller chooses the name. */
 const MAX_NAME_CHARS = 32;
-/** Everything is near to a name of two characters. */
+/** A name of two characters would match too many other names. */
 const MIN_CHARS = 3;
 const SHORT_CHARS = 4;
 
@@ -12,7 +12,7 @@ const NAMES = LANGUAGES.flatMap(({ lang, runner, aliases }) => [runner, lang, ..
   (name) => name.length >= MIN_CHARS,
 );
 
-/** Only what is installed is suggested; undefined: that is not known. */
+/** Suggests only installed languages. Without `runtimes` it is not known what is installed, and any language may be suggested. */
 export function nearestLanguage(
   name: string,
   runtimes: readonly RuntimeInfo[] | undefined,

@@ -1,7 +1,6 @@
 /**
- * The files of an execution: the rules of all of them and of references (pure), and the question whether the caller's namespace
- * owns what is referenced.
- * Foreign, unknown and expired files look alike: 403 with the index.
+ * The files of an execution: the rules for all files and for references (pure), and the check that the caller's namespaces own the
+ * referenced files. Foreign, unknown and expired files look alike: 403 with the index.
  */
 import {
   type FileOwner,
@@ -27,17 +26,17 @@ import { checkInlineSizes, isInline, parseInline } from "./inline-files.ts";
 export interface RefRules {
   maxFiles: number;
   names: NameLimits;
-  /** Names that the service keeps for sessions are refused. */
+  /** Whether to refuse the names that the service reserves for sessions. */
   keepsSessions: boolean;
 }
 
 export interface ParsedFiles {
   files: JobFile[];
-  /** Absent when there is none. */
+  /** Absent when there are no inline files. */
   inline?: InlineJobFile[];
 }
 
-/** Checks the `files` of a request. Every problem is named; conflicts name both indices. */
+/** Checks the `files` of a request. The error lists every problem; a conflict names both indices. */
 export function parseFiles(files: readonly unknown[] | null | undefined, rules: RefRules): ParsedFiles {
   const items = files ?? [];
   if (items.length > rules.maxFiles) {
@@ -103,7 +102,7 @@ function parseRef(item: unknown, index: number, names: NameLimits, problems: Pro
   return own.length > 0 ? undefined : jobFile(ref);
 }
 
-/** An object that names neither content nor a stored file. */
+/** Whether the item is an object without an id and a storage session. The caller has excluded inline files. */
 function isNeither(item: unknown): boolean {
   if (typeof item !== "object" || item === null || Array.isArray(item)) return false;
   const { id, storage_session_id } = item as { id?: unknown; storage_session_id?: unknown };
@@ -153,8 +152,8 @@ function ownerOf(file: JobFile): FileOwner {
 }
 
 /**
- * Refuses the request at the first file that the caller's namespaces do not own. The result says of each file what storage
- * recorded.
+ * Refuses the request at the first file that the caller's namespaces do not own. Adds to each file the size and content type that
+ * storage recorded.
  */
 export function authoriseRefs(
   { files, inline }: ParsedFiles,

@@ -1,4 +1,4 @@
-/** From the body of POST /v1/exec to what will be run. Pure. */
+/** Parses the body of POST /v1/exec. Pure. */
 import {
   type ExecBody,
   execBodySchema,
@@ -48,7 +48,7 @@ export function parseExec(body: unknown, rules: ExecRules): ParsedExec {
   };
 }
 
-/** What a program is and reads, for executions and for programs with tools. */
+/** The program and its inputs; shared by executions and programs with tools. */
 export function programFields(
   { code, args, stdin, files }: Pick<ExecBody, "code" | "args" | "stdin" | "files">,
   rules: ExecRules,
@@ -61,7 +61,7 @@ export function programFields(
   };
 }
 
-/** The variables of a program; reserved names and wrong values are refused by name. */
+/** The environment variables of a program. The error names each reserved name and each wrong value. */
 export function parseEnv(env: unknown): Pick<ParsedExec, "env"> {
   if (env === undefined || env === null) return {};
   if (typeof env !== "object" || Array.isArray(env)) {

@@ -1,4 +1,4 @@
-/** POST /v1/exec: parse, authorise the files, run through the queue, answer. A client that leaves cancels its run. */
+/** POST /v1/exec: parses, authorises the files, runs the job through the queue, answers. A client that disconnects cancels its run. */
 import {
   createdJobSchema,
   type ExecResponse,
@@ -38,7 +38,7 @@ export function execRoute(app: HttpServer, deps: ExecDeps): void {
         body: execRequestSchema,
         response: { 200: runAnswer(execResponseSchema), 202: createdJobSchema },
       },
-      // Parsed by parseExec, which knows the rules that go beyond the shape.
+      // parseExec validates the body: its rules go beyond the schema.
       validatorCompiler: () => (value) => ({ value }),
       errorHandler: (error, request, reply) =>
         sendError(request, reply, permanentRefusal(toServiceError(error, request))),
@@ -74,7 +74,7 @@ async function handle(
   return outcome;
 }
 
-/** Like `left`, but only once nobody else waits for the same answer. */
+/** Like `left`, but aborted only when no other request waits for the same answer. */
 function leftAlone(left: AbortSignal, hasWaiters: HasWaiters): AbortSignal {
   const controller = new AbortController();
   const check = () => {

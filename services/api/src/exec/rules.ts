@@ -1,11 +1,11 @@
-/** The rules of a start, some of them as they are configured. Pure. */
+/** The rules for a start, partly from the configuration. Pure. */
 import type { RuntimeInfo } from "@svc/contracts";
 import { type Config, nameLimits } from "@svc/service-kit";
 import type { ExecRules } from "./request.ts";
 
 const MAX_START_BYTES = 8 * 2 ** 20;
 
-/** Bytes of the largest body of a start. */
+/** The largest body of a start, in bytes. */
 export function startLimit(config: Config): number {
   return Math.min(MAX_START_BYTES, config.SVC_HTTP_JSON_LIMIT);
 }

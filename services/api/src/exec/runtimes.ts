@@ -1,4 +1,4 @@
-/** The installed runtimes as workers publish them, remembered for a few seconds. */
+/** Caches the installed runtimes, which workers publish in Redis, for a few seconds. */
 import { RUNTIMES_KEY, type RuntimeInfo } from "@svc/contracts";
 import type { Redis } from "@svc/service-kit";
 
@@ -13,7 +13,7 @@ export class KnownRuntimes {
     this.#redis = redis;
   }
 
-  /** Undefined while no worker has published any. A store that is away leaves the last known value. */
+  /** Undefined while no worker has published any. While Redis is unreachable it returns the last known value. */
   async get(): Promise<readonly RuntimeInfo[] | undefined> {
     if (performance.now() - this.#readAt < REMEMBER_MS) return this.#value;
     try {

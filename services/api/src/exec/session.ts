@@ -1,4 +1,4 @@
-/** Which persistent session a run continues: the one of its hint, else the one that an earlier execution used, else the default one. */
+/** Which persistent session a run continues: the one its hint names, else the one that the execution in `session_id` used, else the default. */
 import { isId, type Job, namespaceOf, type Principal, sessionHintSchema } from "@svc/contracts";
 import { invalidRequest, storeCall } from "@svc/service-kit";
 import type { SessionStore } from "@svc/session-store";
@@ -8,7 +8,7 @@ interface SessionFields {
   session_id?: unknown;
 }
 
-/** The hint of a request; a wrong one is refused. */
+/** The hint of a request. Throws `invalid_request` for a malformed hint. */
 function parseHint({ runtime_session_hint: hint }: SessionFields): string | undefined {
   if (hint === undefined || hint === null) return undefined;
   const parsed = sessionHintSchema.safeParse(hint);
@@ -17,7 +17,7 @@ function parseHint({ runtime_session_hint: hint }: SessionFields): string | unde
   throw invalidRequest([{ path: "runtime_session_hint", problem }]);
 }
 
-/** Undefined where sessions are not kept: then both fields are ignored unread. */
+/** Undefined when sessions are not kept; then both fields are ignored without validation. */
 export async function sessionOf(
   body: unknown,
   principal: Principal,

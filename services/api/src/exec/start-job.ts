@@ -1,4 +1,4 @@
-/** POST /v1/exec with `Prefer: respond-async`: the program is queued, and its caller asks for it later. */
+/** POST /v1/exec with `Prefer: respond-async`: queues the program and answers at once. The caller polls for the result later. */
 import type { CreatedJob } from "@svc/contracts";
 import { type FastifyReply, type FastifyRequest, invalidRequest } from "@svc/service-kit";
 import { wantsEvents } from "../accept.ts";
@@ -20,7 +20,7 @@ export async function startJob(
   return created;
 }
 
-/** The same key and body make one job, and not one that is answered at once. */
+/** The same key and body make one job. The key cannot be shared with a request that waits for its answer. */
 async function createOnce(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,4 +1,4 @@
-/** What a request's path and query speak of. Ids are checked before; the query is the caller's. */
+/** The file and the namespace that a request's path and query name. Ids were checked before; the query is untrusted. */
 import { namespaceOf } from "@svc/contracts";
 import type { FastifyRequest } from "@svc/service-kit";
 import type { FileRoutesDeps } from "./deps.ts";

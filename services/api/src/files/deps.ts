@@ -1,4 +1,4 @@
-/** What the file routes are given. */
+/** The dependencies of the file routes. */
 import type { Principal } from "@svc/contracts";
 import type { Config, FastifyRequest, InnerClient, Log, PlanLimits, Redis, Registry } from "@svc/service-kit";
 

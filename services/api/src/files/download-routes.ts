@@ -1,4 +1,4 @@
-/** GET and HEAD of a file's bytes: parse, call, reply. */
+/** The routes for GET and HEAD of a file's bytes. */
 import { fileOwnerQuerySchema, fileParamsSchema } from "@svc/contracts";
 import type { FastifyReply, FastifyRequest, HttpServer } from "@svc/service-kit";
 import { z } from "zod";

@@ -1,6 +1,6 @@
 /**
- * Serves a file: the file server's answer, streamed with back-pressure, with listed headers only. A fault upstream cuts the
- * connection, a client that leaves or stops reading ends the read upstream.
+ * Serves a file: streams the file server's answer with back-pressure and passes on only the listed headers. An upstream failure closes
+ * the connection. A client that disconnects or stops reading ends the upstream read.
  */
 import { clientGone, type FastifyReply, type FastifyRequest } from "@svc/service-kit";
 import type { FileAddress, FileStorage } from "./file-storage.ts";
@@ -19,7 +19,7 @@ const SHOWN_HEADERS = [
   "x-content-type-options",
   "x-read-only",
 ] as const;
-/** A client that takes no byte for so long is gone. */
+/** A client that reads no byte for this long is disconnected. */
 const STALLED_MS = 120_000;
 
 export async function serveFile(
@@ -55,7 +55,7 @@ export async function serveFile(
   return reply.send(upstream.body);
 }
 
-/** Cuts an answer whose client takes nothing of it any more: until then it holds a connection to the file server and an open file there. */
+/** Closes the connection of a client that stops reading: until then it holds a connection to the file server and an open file there. */
 export function leaveStalled({ raw }: FastifyReply): void {
   raw.setTimeout(STALLED_MS, () => raw.destroy());
 }

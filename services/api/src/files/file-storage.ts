@@ -1,4 +1,4 @@
-/** The file server as the API uses it. Every call names the namespace that it speaks for, except for pending files. */
+/** The API's client of the file server. Calls for stored files name the namespace they act for, except `record`. */
 import {
   ACCOUNT_HEADER,
   type CommitSession,
@@ -31,13 +31,13 @@ export interface CallContext {
   signal?: AbortSignal;
 }
 
-/** A commit writes all bytes of a form to the disk, several GB of them. */
+/** A commit flushes all bytes of a form to disk, which may be several GB. */
 const COMMIT_TIMEOUT_MS = 10 * 60_000;
 const COMMIT_ATTEMPTS = 4;
 const FIRST_PAUSE_MS = 250;
 
 const pathOf = ({ session, file }: FileAddress) => `/sessions/${session}/objects/${file}`;
-/** Codes of the file server that mean the same to our caller. All others are its inner affair. */
+/** Codes of the file server that have the same meaning for our caller. All others are internal. */
 const SHARED_CODES = new Set([
   "file_not_found",
   "file_too_large",
@@ -73,8 +73,8 @@ export class FileStorage {
   }
 
   /**
-   * Asks again while it is not known whether the files are stored: the same commit again has the same answer. Thrown in the end,
-   * `storage_unavailable` still means that.
+   * Makes the files visible. Retries while it is not known whether they are stored, as a repeated commit gives the same answer. If it
+   * finally throws `storage_unavailable`, the outcome is still unknown.
    */
   async commit(session: string, commit: CommitSession, { requestId }: CallContext): Promise<UploadedFile[]> {
     const end = performance.now() + COMMIT_TIMEOUT_MS;
@@ -132,7 +132,7 @@ export class FileStorage {
     });
   }
 
-  /** The record of an object of whatever namespace; undefined when there is no such object. */
+  /** The record of an object in any namespace; undefined when there is no such object. */
   async record(address: FileAddress, { requestId }: CallContext): Promise<ObjectRecord | undefined> {
     try {
       return await this.#json<ObjectRecord>({ method: "GET", path: `${pathOf(address)}/record`, requestId });
@@ -151,7 +151,7 @@ export class FileStorage {
     });
   }
 
-  /** Of a user's files, or of the states of a user's sessions. */
+  /** The usage of a user's files, or of the states of a user's sessions. */
   async usage(account: string, { requestId }: CallContext): Promise<Usage> {
     return this.#json<Usage>({
       method: "GET",
@@ -178,7 +178,7 @@ export class FileStorage {
   }
 }
 
-/** An error answer of the file server as ours: its refusals of our own calls are no business of the caller. */
+/** Maps an error answer of the file server to ours. Refusals that our own calls caused are hidden from the caller. */
 async function asOurs(response: InnerResponse): Promise<ServiceError> {
   const contentRange = response.headers["content-range"];
   const error = await innerError(response);

@@ -1,6 +1,6 @@
 /**
- * Finds the records of referenced files, for the decision whether a caller may use them: one read of the cache, then the
- * file server for what the cache does not know. A lost cache makes it slower, not wrong.
+ * Finds the records of referenced files, which decide whether a caller may use them. It reads the cache once, then asks the file server
+ * for records that are not cached. A lost cache makes it slower, not wrong.
  */
 import { DELETED_RECORD, isId, type ObjectRecord, objectRecordKey, objectRecordSchema } from "@svc/contracts";
 import { type InnerClient, mapLimited, type Redis } from "@svc/service-kit";
@@ -11,7 +11,7 @@ export interface ObjectReference {
   storage_session_id: string;
 }
 
-/** Records in the order of the references; undefined for files that do not exist. Throws when storage cannot be asked. */
+/** Records in the order of the references; undefined for files that do not exist. Throws when the file server is unreachable. */
 export type RecordLookup = (
   refs: readonly ObjectReference[],
   requestId: string,

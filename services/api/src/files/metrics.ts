@@ -23,7 +23,7 @@ export function outcomeOf(error: unknown): TransferOutcome {
   return error instanceof ServiceError && error.status < 500 ? "refused" : "failed";
 }
 
-/** Counts a download when its answer is out, or is known not to get out. */
+/** Counts a download when its answer has been sent, or can no longer be sent. */
 export function countDownload(metrics: TransferMetrics, reply: FastifyReply): void {
   whenClosed(reply, () => {
     if (!reply.raw.writableFinished) metrics.downloaded(reply.raw.errored ? "failed" : "aborted");

@@ -1,4 +1,4 @@
-/** Metadata, listing, deletion, and what is stored in all: parse, call, reply. */
+/** The routes for metadata, listing, deletion and usage of stored files. */
 import {
   deletedFileSchema,
   fileDetailSchema,

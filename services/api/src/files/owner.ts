@@ -1,4 +1,4 @@
-/** Whose files a request speaks of: kind, id and version of a query or form. Pure; the texts are the caller's. */
+/** Whose files a request names, from the kind, id and version in a query or form. Pure; the input is untrusted. */
 import { type FileOwner, type Problem, RESOURCE_ID_PATTERN } from "@svc/contracts";
 import { invalidRequest } from "@svc/service-kit";
 

@@ -1,6 +1,6 @@
 /**
- * The public file routes. Whose files a request may touch follows from the authenticated principal and the kind it names; all
- * else looks like a file that does not exist, with one answer after one time for all causes.
+ * The public file routes. The authenticated principal and the named kind decide which files a request may access. All other files look
+ * as if they did not exist: every cause gives the same answer after the same time.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { isId, ServiceError } from "@svc/contracts";
@@ -13,7 +13,7 @@ import { transferMetrics } from "./metrics.ts";
 import { objectRoutes } from "./object-routes.ts";
 import { uploadRoutes } from "./upload-routes.ts";
 
-/** Longer than any way to a 404 takes, so that its duration tells nothing about the cause. */
+/** Longer than any path to a 404 takes, so that the time reveals nothing about the cause. */
 const NOT_FOUND_MS = 10;
 
 /** Registers the routes. Returns the lookup of file records, for routes that take file references. */

@@ -1,6 +1,6 @@
 /**
- * Streams one file part to the file server as a pending file. The outcome is the file's own error (returned: the form goes
- * on) or an error of the whole request (thrown).
+ * Streams one file part to the file server as a pending file. An error of this file is returned, and the form goes on. An error of the
+ * whole request is thrown.
  */
 import { Readable } from "node:stream";
 import { byteSize, fileNameProblem, type NameLimits, newId, ServiceError } from "@svc/contracts";
@@ -14,7 +14,7 @@ export type StoredPart =
 const DEFAULT_TYPE = "application/octet-stream";
 const MEDIA_TYPE = /^[!#$&^_.+0-9A-Za-z-]+\/[!#$&^_.+0-9A-Za-z-]+[ \t]*(;[\x20-\x7e]*)?$/;
 const MAX_TYPE_CHARS = 255;
-/** Taken in from the client while the file server is busy. */
+/** How much is read from the client while the file server is busy. */
 const READ_AHEAD_BYTES = 512 * 1024;
 
 export async function storePart(

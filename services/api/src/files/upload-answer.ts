@@ -1,4 +1,4 @@
-/** The answers of the two upload routes, from what happened to the parts. Pure. */
+/** Makes the answer of the batch upload route from the outcome of each part. Pure. */
 import { type ErrorCode, ServiceError, type UploadedFile } from "@svc/contracts";
 import type { StoredPart } from "./store-part.ts";
 

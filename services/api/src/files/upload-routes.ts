@@ -1,4 +1,4 @@
-/** The two upload routes: parse, call, reply. */
+/** The two upload routes. */
 import {
   batchUploadResponseSchema,
   ServiceError,
@@ -12,7 +12,7 @@ import { outcomeOf, type TransferMetrics } from "./metrics.ts";
 import { receiveUpload } from "./upload.ts";
 import { batchAnswer, type UploadOutcome } from "./upload-answer.ts";
 
-/** The form is read as a stream, so its schema only describes it. */
+/** The form is read as a stream, so its schema is only documentation. */
 const validatorCompiler = () => (value: unknown) => ({ value });
 const form = { consumes: ["multipart/form-data"], body: uploadFormSchema, tags: ["files"] };
 

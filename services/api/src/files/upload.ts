@@ -1,8 +1,8 @@
 /**
- * Receives an upload form: files go to the file server as they arrive, as pending files of a fresh session that nobody can
- * see. When the form has ended and its fields are known, one commit makes them visible under the caller's namespace. If
- * anything goes wrong, or the client leaves, the pending files are discarded, and those of a commit whose outcome is not known
- * deleted: nobody could name them. Should we die first, the file server sweeps them later.
+ * Receives an upload form. Files are streamed to the file server as they arrive, as pending files of a new session that nobody can see.
+ * When the form has ended and its fields are known, one commit makes them visible in the caller's namespace. After a failure, or when the
+ * client disconnects, the pending files are discarded. The files of a commit with unknown outcome are deleted, because nobody knows
+ * their ids. If this process dies first, the file server sweeps the pending files later.
  */
 import {
   type CommitSession,
@@ -37,9 +37,9 @@ export interface UploadSettings {
   keep: "all" | "some";
 }
 
-/** Surplus files are cheap, but not free. */
+/** Files above the limit are only reported, which is cheap, but not free. */
 const MAX_SURPLUS_FILES = 1000;
-/** Known fields and those that are ignored. */
+/** Counts known and ignored fields. */
 const MAX_FIELDS = 32;
 const PARALLEL_DELETIONS = 8;
 const FORM_OVERHEAD_BYTES = 16 * 1024 * 1024;
@@ -109,10 +109,10 @@ async function receiveForm(
   }
 }
 
-/** All that a caller uploads counts in the caller's quota, for whatever agent or skill it is. */
+/** All uploads of a caller count towards the caller's quota, whichever agent or skill they are for. */
 const accountFor = (principal: Principal) => namespaceOf(principal, { kind: "user" });
 
-/** `commit`: one that may have succeeded. After the discard it has or never will, so that its files are deleted behind it. */
+/** `commit`: one that may have succeeded. After the discard it can no longer succeed, so only then its files are deleted. */
 async function discard(
   storage: FileStorage,
   { session, account, commit }: { session: string; account: string; commit: CommitSession | undefined },

@@ -9,7 +9,7 @@ export function freeWrittenChunks(body: Readable, response: ServerResponse): voi
   let chunks: Buffer[] = [];
   response.once("pipe", () => {
     body.on("data", (chunk: Buffer) => chunks.push(chunk));
-    // Comes before the pipe's own, which writes the next chunk: what was seen until now is what was written.
+    // This listener runs before the pipe's own, which writes the next chunk. So all chunks seen until now have been written.
     response.on("drain", () => {
       const written = chunks;
       chunks = [];

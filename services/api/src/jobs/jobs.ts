@@ -1,15 +1,15 @@
 /**
- * Jobs of callers who do not wait: made, found, waited for, cancelled. A job of another caller is as one that does not exist. A job that
- * the queue has lost, with the store's data or with its second worker, is found out when somebody asks for it, and has failed then.
+ * Jobs of callers who do not wait: creates, finds, awaits and cancels them. A job of another caller looks like one that does not exist.
+ * The queue may lose a job, with the data of Redis or when its second worker dies. The next request for that job marks it as failed.
  */
 import { type Job, type JobResult, namespaceOf, type Principal, ServiceError } from "@svc/contracts";
 import { hasEnded, type JobProducer, type KeptJob, type KeptJobs, type ListPage } from "@svc/job-queue";
 import type { Config } from "@svc/service-kit";
 import { tooManyJobs, tooMuchStored } from "../limits/window.ts";
 
-/** Between the record of a job and its place in the queue. */
+/** The longest time between storing the record of a job and adding the job to the queue. */
 const QUEUED_MS = 5000;
-/** An announcement of its end may be lost. */
+/** The announcement that a job has ended may be lost, so a wait also polls at this interval. */
 const LOOK_MS = 2000;
 
 export class Jobs {
@@ -27,20 +27,20 @@ export class Jobs {
     return this.#config.SVC_JOB_RETENTION_SECONDS * 1000;
   }
 
-  /** Queues a job. Throws `rate_limited` when its caller has too many that have not ended, or too much is stored of the caller with it. */
+  /** Queues a job. Throws `rate_limited` when its caller has too many unfinished jobs, or would have too many stored bytes. */
   async start(job: Job): Promise<void> {
     job.kept = this.#lifeMs;
     job.events = true;
     try {
       await this.#producer.submit(job, await this.#create(job));
     } catch (error) {
-      // The store may still do what has failed, when it is back: this comes behind it, and is not waited for.
+      // Redis may still execute the failed command when it is back. This removal is sent after it, and nobody waits for it.
       this.#kept.remove({ id: job.execution_id, namespace: job.output_namespace }).catch(() => undefined);
       throw error;
     }
   }
 
-  /** Where it waits. */
+  /** Stores the record of a job. Returns its place in the queue. */
   async #create(job: Job): Promise<number> {
     const { SVC_MAX_UNFINISHED_JOBS: jobs, SVC_MAX_STORED_BYTES: bytes } = this.#config;
     const create = () => this.#kept.create(job, { jobs, bytes });
@@ -54,7 +54,7 @@ export class Jobs {
     return place;
   }
 
-  /** Jobs that count and are lost count no longer. */
+  /** Makes lost jobs stop counting as unfinished: `#look` ends them, and those without a record are removed. */
   async #forgetLost(namespace: string): Promise<void> {
     for (const id of await this.#kept.open(namespace))
       if ((await this.#look(id)) === undefined) await this.#kept.remove({ id, namespace });
@@ -72,12 +72,12 @@ export class Jobs {
     if (found === undefined || hasEnded(found) || Date.now() - found.created_at < QUEUED_MS) return found;
     const state = await this.#producer.look(found);
     if (state === "waiting" || state === "started") return found;
-    // Its end is kept before it leaves the queue, so what is still open now was lost.
+    // A job's end is stored before the job leaves the queue, so a job that is still open now was lost.
     await this.#kept.end(found, state === "ended" ? BROKEN : LOST, this.#lifeMs);
     return this.#kept.find(id);
   }
 
-  /** The job as soon as it has ended, at the latest after so long. */
+  /** The job when it has ended, or after `ms`, whichever comes first. */
   async afterEnd(principal: Principal, id: string, ms: number, left: AbortSignal): Promise<KeptJob> {
     const untilMs = performance.now() + ms;
     const { news, leave } = this.#producer.feed.watchEnd(id);
@@ -97,7 +97,7 @@ export class Jobs {
     return this.#kept.list(ownNamespace(principal), after);
   }
 
-  /** Ends a job, or removes one that has ended. */
+  /** Cancels a job, or removes one that has ended. */
   async cancel(principal: Principal, id: string): Promise<"ends" | "removed"> {
     const found = await this.find(principal, id);
     const before = hasEnded(found) ? found.status : await this.#kept.cancel(found, CANCELLED, this.#lifeMs);

@@ -1,4 +1,4 @@
-/** The caller's jobs that nobody waits for: one, its events, all of them, and the end of one. */
+/** The routes for the caller's jobs: get one, read its events, list all, cancel or remove one. */
 import {
   errorBody,
   type JobResult,

@@ -1,4 +1,4 @@
-/** What GET /v1/languages says: every language of the interface, with what a runner told of those that are installed. Pure. */
+/** The list for GET /v1/languages: every language of the API, with what the runners reported about the installed ones. Pure. */
 import { LANGUAGES, type LanguageInfo, type RuntimeInfo } from "@svc/contracts";
 
 export function languagesOf(runtimes: readonly RuntimeInfo[]): LanguageInfo[] {

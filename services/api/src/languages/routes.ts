@@ -1,4 +1,4 @@
-/** GET /v1/languages: what can be run here, for programs and for models. The list is as old as KnownRuntimes lets it be. */
+/** GET /v1/languages: what can be run here, for programs and for models. The list is as fresh as the cache in KnownRuntimes. */
 import {
   type LanguageInfo,
   languagesQuerySchema,
@@ -33,7 +33,7 @@ export function languageRoutes(app: HttpServer, runtimes: KnownRuntimes): void {
     },
     async (request, reply) => {
       const known = await runtimes.get();
-      // Nothing was published yet, or nobody can read it now.
+      // No worker has published runtimes yet, or Redis cannot be read now.
       if (known === undefined) throw new ServiceError("starting_up");
       const languages: LanguageInfo[] = languagesOf(known);
       if (request.query.format !== "text") return { languages };

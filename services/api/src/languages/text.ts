@@ -1,4 +1,4 @@
-/** The installed languages as a plain text for a model: bounded, so that it fits into the definition of a tool. Pure. */
+/** The installed languages as plain text for a model, short enough for the definition of a tool. Pure. */
 import { byteSize, duration, type LanguageInfo } from "@svc/contracts";
 
 const MAX_BYTES = 4000;
@@ -22,7 +22,7 @@ export function languagesText(languages: readonly LanguageInfo[]): string {
 function packagesLine({ name, packages }: LanguageInfo): string {
   const versions = packages.map((one) => `${one.name} ${one.version}`);
   const names = packages.map((one) => one.name);
-  // A package that is not named is not used: versions go first.
+  // A model does not use a package that is not named, so versions are dropped before names.
   const shown = bytesOf(versions) <= MAX_PACKAGES_BYTES ? versions : names;
   return `Packages of ${name}: ${listed(shown, MAX_PACKAGES_BYTES)}.`;
 }
@@ -66,7 +66,7 @@ function listed(names: readonly string[], maxBytes: number): string {
   return shown.join(", ");
 }
 
-/** Whole characters of at most so many bytes: a stream's decoder keeps an unfinished one back. */
+/** Cuts to at most `maxBytes` without splitting a character: a streaming decoder holds back an incomplete one. */
 function cut(text: string, maxBytes: number): string {
   return new TextDecoder().decode(Buffer.from(text).subarray(0, maxBytes), { stream: true });
 }

@@ -1,6 +1,6 @@
 /**
- * The stage `authorize` of an execution: from the head of its request to its job, without the time in which its body arrives,
- * which is the client's.
+ * Measures the stage `authorize` of an execution, from the head of its request to its job. The time in which the body arrives is
+ * left out, because it depends on the client.
  */
 import {
   type FastifyReply,
@@ -16,7 +16,10 @@ interface Arrival {
   bodyMs: number;
 }
 
-/** An execution takes its seat when all is checked. To be called after what authenticates and limits requests. */
+/**
+ * Wraps `holdingSeat`, which an execution calls when everything is checked. Call this after the hooks that authenticate and limit
+ * requests are registered.
+ */
 export function observingAuthorization(
   app: HttpServer,
   registry: Registry,

@@ -1,10 +1,9 @@
 /**
- * The limits in front of the routes: after authentication, before the state of the service and the body are looked at.
- * Where only the body tells what a request is, few bodies of a caller are read at once instead, and the others wait.
- * Every answer of a limited route tells the caller's window, as far as the store can be asked. An execution holds its seat
- * until it has an answer or its client has left, and in any case until its run is over. A further round of a program takes a seat of another
- * kind, when its route makes it; a cancel needs none. An upload or download has a place among those of its caller, and of all,
- * until its answer is written or its client has left.
+ * The limits in front of the routes, checked after authentication but before the state of the service and before the body. Where only
+ * the body tells the scope, the API instead reads few bodies of a caller at once; further requests wait. Every answer of a limited
+ * route reports the caller's window, as far as Redis answers. An execution holds its seat until its answer is ready or its client
+ * disconnects, but at least until its run is over. A further round of a program takes another kind of seat in its route; a cancel takes none.
+ * An upload or download holds a unit of two semaphores, its caller's and the global one, until its answer is sent or its client is gone.
  */
 import type { Principal } from "@svc/contracts";
 import {
@@ -39,14 +38,14 @@ export interface LimitDeps {
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** For a route whose body says what it is: counted when it has been read. */
+    /** For a route whose scope depends on the body: the request is counted after its body is read. */
     scopeOfBody?: (body: unknown) => Scope;
   }
 }
 
 /**
- * Bodies of a caller that are read at once before they are known; each may have SVC_HTTP_JSON_LIMIT. Until then a request takes no
- * seat, and must not hold memory without bound meanwhile.
+ * How many bodies of one caller are read at once before their scope is known. Each may have SVC_HTTP_JSON_LIMIT bytes. Such a
+ * request has no seat yet, so this bounds the memory that it holds.
  */
 const BODIES_AT_ONCE = 8;
 
@@ -54,7 +53,7 @@ const isScopedByBody = (request: FastifyRequest) => request.routeOptions.config.
 
 const closing = (reply: FastifyReply) => new Promise<void>((resolve) => whenClosed(reply, resolve));
 
-/** To be called before the routes are registered, after what authenticates them. */
+/** Call this after authentication is registered and before the routes are. */
 export function limits(
   app: HttpServer,
   deps: LimitDeps,
@@ -73,7 +72,7 @@ export function limits(
     const byBody = request.routeOptions.config.scopeOfBody;
     if (byBody !== undefined) await gate.enter(request, reply, byBody(request.body));
   });
-  // A body that could not be read counts for the scope of its route.
+  // A request whose body could not be read counts in the scope of its route.
   app.addHook("onSend", async (request, reply) => {
     if (gate.hasCounted(request) || !isScopedByBody(request) || !isAuthenticated(request)) return;
     const scope = scopeOf(request.method, request.routeOptions.url);
@@ -82,7 +81,7 @@ export function limits(
     const entry = await gate.limiter.enter(scope, principalOf(request), false).catch(() => undefined);
     if (entry !== undefined) reply.headers(windowHeaders(entry.window));
   });
-  // Before the answer is sent: a caller that has read it may send the next request at once.
+  // The seat is released before the answer is sent, because a caller may send the next request as soon as it reads the answer.
   app.addHook("onSend", (request, _reply, _payload, done) => {
     gate.leave(request);
     done();
@@ -95,7 +94,7 @@ export function limits(
   };
 }
 
-/** Those of routes too, and of streams that had begun. */
+/** Counts all refusals, including those that routes throw and those of streams that have already begun. */
 function countRefusals(app: HttpServer, registry: Registry): void {
   const limited: Counter<"scope"> = counter(registry, "svc_rate_limited_total");
   for (const scope of [...SCOPE_NAMES, ...OTHER_LIMITS]) limited.inc({ scope }, 0);
@@ -106,7 +105,7 @@ function countRefusals(app: HttpServer, registry: Registry): void {
   });
 }
 
-/** What the requests in work hold: seats of executions, and places among the bodies that are being read, and the open uploads and downloads. */
+/** What open requests hold: seats of executions, and units of the semaphores for request bodies, uploads and downloads. */
 class Gate {
   readonly limiter: Limiter;
   readonly #config: Config;
@@ -137,7 +136,7 @@ class Gate {
     return this.#counted.has(request);
   }
 
-  /** Counts the request in its caller's window, and takes a seat for an execution. A full process asks the store nothing. */
+  /** Counts the request in its caller's window, and takes a seat for an execution. A full process refuses without asking Redis. */
   async enter(request: FastifyRequest, reply: FastifyReply, scope: Scope): Promise<void> {
     this.#counted.add(request);
     reply.headers(limitHeaders(limitOf(scope, this.#config)));
@@ -161,7 +160,7 @@ class Gate {
     return seat === undefined ? work(1) : seat.during(() => work(seat.place));
   }
 
-  /** Waits until the file server may be asked for what the answer streams. */
+  /** Waits until the upload or download may use a connection to the file server. */
   transfer(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     return this.#transfers.enter(callerKey(this.#principalOf(request)), closing(reply));
   }

@@ -1,6 +1,6 @@
 /**
- * Counts the requests of principals in Redis, for all replicas together. One call is one round trip. It trusts the principal
- * that it is given; a store that is away lets nothing through.
+ * Counts the requests of each principal in Redis, across all replicas, in one round trip per call. It trusts the given principal.
+ * It fails closed: while Redis is unreachable no request passes.
  */
 import { createHash } from "node:crypto";
 import { newId, type Principal } from "@svc/contracts";
@@ -39,7 +39,7 @@ export class Limiter {
     this.#seats = new Seats(redis);
   }
 
-  /** Counts a request; one of an execution also takes a seat, unless the number of seats is 0, without limit. */
+  /** Counts a request. An execution also takes a seat, unless SVC_MAX_CONCURRENT_EXECUTIONS is 0, which means no limit. */
   async enter(
     scope: Scope,
     principal: Principal,
@@ -71,8 +71,8 @@ export class Limiter {
   }
 
   /**
-   * Runs a further round of a program of the principal. It takes one of as many seats as executions have, and counts beside them; throws when
-   * all are taken.
+   * Runs a further round of a program of the principal. It takes a seat for resumes; there are as many as for executions, counted
+   * separately. Throws when all are taken.
    */
   async duringRound<T>(principal: Principal, work: () => Promise<T>): Promise<T> {
     const seat = await this.#roundSeat(`svc:rounds:${callerKey(principal)}`);
@@ -110,7 +110,7 @@ const withoutSeat = (window: Window, most: number): Entry => ({
   refusal: seatsAreTaken(most),
 });
 
-/** Short, whatever the ids are, and never the same for two principals. */
+/** A digest: its length does not depend on the ids, and no two principals share one. */
 export function callerKey({ tenantId, userId }: Principal): string {
   return createHash("sha256")
     .update(JSON.stringify([tenantId, userId]))

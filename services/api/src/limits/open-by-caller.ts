@@ -1,12 +1,12 @@
 /**
- * Bounds what each principal has open in this process at once. Further ones wait in line; only a principal whose open ones do
- * not end, or with very many requests, is refused.
+ * Bounds how many requests of each principal are open in this process at once. Further requests wait in a queue. They are refused only
+ * when the queue is full or the wait takes too long.
  */
 import type { ServiceError } from "@svc/contracts";
 import { Semaphore } from "@svc/service-kit";
 
 export interface OpenByCallerOptions {
-  /** Of one principal. */
+  /** Open requests of one principal. */
   atOnce: number;
   waiting: { length: number; waitMs: number; refusal: () => ServiceError };
 }
@@ -24,7 +24,7 @@ export class OpenByCaller {
     this.#options = options;
   }
 
-  /** Waits for a place, unless it is `closed` meanwhile. Returns what gives the place back; `closed` does so, too. */
+  /** Waits for a unit of the caller's semaphore; rejects if `closed` settles first. The returned function and `closed` release the unit. */
   enter(caller: string, closed: Promise<void>): Promise<() => void> {
     const { atOnce, waiting } = this.#options;
     const line = this.#lines.get(caller) ?? {

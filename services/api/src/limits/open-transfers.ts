@@ -1,13 +1,13 @@
 /**
- * Bounds uploads, and answers that are streams of the file server, of one principal and of all together: each holds a connection to the
- * file server for as long as its client takes to send or to read, and the other requests need some, too.
+ * Bounds uploads, and answers that stream from the file server, for each principal and for all together. Each holds a connection to the
+ * file server for as long as its client sends or reads. Other requests need connections, too.
  */
 import { ServiceError } from "@svc/contracts";
 import { Semaphore } from "@svc/service-kit";
 import { OpenByCaller } from "./open-by-caller.ts";
 import { transfersAreOpen } from "./window.ts";
 
-/** Of the 256 connections to the file server. */
+/** For all callers together, out of the 256 connections to the file server. */
 const OF_ALL = 192;
 const OF_A_CALLER = 16;
 const WAIT_MS = 30_000;
@@ -23,7 +23,7 @@ export class OpenTransfers {
     queue: { length: Number.POSITIVE_INFINITY, waitMs: WAIT_MS, refusal: tooManyOfAll },
   });
 
-  /** Waits for a place, which is held until the answer's connection has closed. */
+  /** Waits for a unit of both semaphores. They are held until `closed` settles. */
   async enter(caller: string, closed: Promise<void>): Promise<void> {
     await this.#ofCallers.enter(caller, closed);
     await new Promise<void>((resolve, reject) => {

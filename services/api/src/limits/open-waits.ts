@@ -1,18 +1,18 @@
 /**
- * Bounds the waits for jobs that a principal has open in this process, streams of their events included: each asks the store again and
- * again until its job has ended.
+ * Bounds how many waits for jobs a principal has open in this process, including event streams of jobs. Each wait polls Redis until its
+ * job has ended.
  */
 import type { Principal } from "@svc/contracts";
 import { callerKey } from "./limiter.ts";
 import { waitsAreOpen } from "./window.ts";
 
-/** Of one principal. */
+/** Open waits of one principal. */
 export const MOST_WAITS = 32;
 
 export class OpenWaits {
   readonly #open = new Map<string, number>();
 
-  /** Throws `rate_limited` when the principal has too many already. */
+  /** Throws `rate_limited` when the principal already has too many open waits. */
   async during<T>(principal: Principal, wait: () => Promise<T>): Promise<T> {
     const caller = callerKey(principal);
     const others = this.#count(caller);

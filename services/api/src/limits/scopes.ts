@@ -1,11 +1,11 @@
-/** What is limited, as data: each scope has one window per principal, which all of its routes share. HEAD counts as GET. */
+/** The rate limits as data: each scope has one window per principal, which all of its routes share. HEAD counts as GET. */
 import type { Config, VariableName } from "@svc/service-kit";
 
 type Count = Extract<VariableName, `${string}MAX_REQUESTS`>;
 type Length = Extract<VariableName, `${string}_WINDOW`>;
 
 interface ScopeRow {
-  /** As the message of a refusal names it. */
+  /** The name of the scope in the message of a refusal. */
   what: string;
   requests: Count;
   windowMs: Length;
@@ -19,7 +19,7 @@ export const SCOPES = {
     windowMs: "RATE_LIMIT_WINDOW",
     routes: ["POST /v1/exec", "POST /v1/exec/programmatic"],
   },
-  /** Also what comes on a route of another scope and goes on with a program instead of starting one. */
+  /** Also resumes, which arrive on a route of the scope `executions`. */
   resumes: {
     what: "resumes and cancels",
     requests: "PTC_RESUME_MAX_REQUESTS",
@@ -77,7 +77,7 @@ export function scopeOf(method: string, pattern: string | undefined): Scope | un
 const routeOf = (method: string, pattern: string | undefined) =>
   `${method === "HEAD" ? "GET" : method} ${pattern}`;
 
-/** They go as fast as the client sends or reads, and hold a connection to the file server meanwhile. */
+/** Routes that transfer at the client's speed and hold a connection to the file server for that long. */
 const TRANSFERS: ReadonlySet<string> = new Set([
   ...SCOPES.uploads.routes,
   ...SCOPES.downloads.routes,

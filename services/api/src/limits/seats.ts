@@ -1,8 +1,8 @@
 /**
- * The seats that this process holds: each stands for one execution that a principal has waiting or running, or, counted beside these, for one
- * further round of its programs. They are renewed while held and end by themselves soon after the process has died. A seat that cannot be given back to a store
- * that is away ends the same way. A principal that already holds or asks for all of its seats in this
- * process is refused without the store, so that a flood costs the store nothing.
+ * The seats that this process holds. Each stands for one waiting or running execution of a principal, or, counted separately, for one
+ * further round of its programs. A seat is a lease in Redis: the process renews it, and it expires soon after the process dies, or when
+ * Redis was unreachable at its release. A principal whose seats are all held or being requested in this process is refused without
+ * asking Redis, so that a flood costs Redis nothing.
  */
 import type { Principal } from "@svc/contracts";
 import { type FastifyRequest, type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
@@ -13,17 +13,17 @@ const RENEW_MS = 3000;
 const RENEW = new URL("./lua/renew.lua", import.meta.url);
 
 /**
- * Runs work of a request so that its seat stays taken until the work has ended. `place`: how many executions the principal had
- * waiting or running when this one came, with it; 1 where seats are not counted.
+ * Runs work for a request and keeps its seat taken until the work has ended. `place`: how many executions the principal had waiting
+ * or running when this one arrived, including this one; 1 when seats are not counted.
  */
 export type HoldingSeat = <T>(request: FastifyRequest, work: (place: number) => Promise<T>) => Promise<T>;
 
-/** Runs a further round of a program of the principal with a seat for it, or refuses it before it begins. */
+/** Runs a further round of a program of the principal while holding a seat for it. Throws before the work begins when there is no seat. */
 export type HoldingRound = <T>(principal: Principal, work: () => Promise<T>) => Promise<T>;
 
-/** A taken seat. It is given back when nobody holds it any more. */
+/** A taken seat, counted by its holders. The last release gives it back. */
 export class Seat {
-  /** How many seats the principal held when this one was taken, with it. */
+  /** How many seats the principal held when this one was taken, including this one. */
   readonly place: number;
   readonly #giveBack: () => void;
   #holders = 1;
@@ -48,18 +48,18 @@ export class Seat {
   }
 }
 
-/** What the store answered: how many seats the principal holds with the one that was taken, else 0; and the window that it counted in. */
+/** The reply from Redis. `place`: the principal's seats including the new one, or 0 when none was taken. `window`: where it was counted. */
 interface Asked {
   place: number;
   window?: Window;
 }
 
-/** What this process knows of a principal. */
+/** What this process knows about the seats of a principal. */
 interface Held {
   ids: Set<string>;
-  /** Seats that the store was asked for and has not answered for yet. */
+  /** Seats that were requested from Redis and are not answered yet. */
   asked: number;
-  /** The window of the last request that the store counted, and when that was. */
+  /** The window of the last request that Redis counted, and when, by `performance.now()`. */
   last?: { window: Window; atMs: number };
 }
 
@@ -75,13 +75,13 @@ export class Seats {
     this.#renewal = setInterval(() => this.#renew(), RENEW_MS).unref();
   }
 
-  /** Whether `most` of the caller's seats are held here or asked for. */
+  /** Whether this process holds or requests at least `most` seats of the caller. */
   areHeld(key: string, most: number): boolean {
     const { ids, asked } = this.#held.get(key) ?? NOTHING;
     return ids.size + asked >= most;
   }
 
-  /** The caller's window where `most` of its requests have a seat here or are asking for one; undefined: ask the store. */
+  /** The caller's window when this process holds or requests `most` of its seats; undefined: ask Redis. */
   fullWindow(key: string, most: number): Window | undefined {
     const { last } = this.#held.get(key) ?? NOTHING;
     if (last === undefined || !this.areHeld(key, most)) return undefined;
@@ -89,7 +89,7 @@ export class Seats {
     return leftMs > 0 ? { ...last.window, leftMs } : undefined;
   }
 
-  /** Asks the store for the seat `id`, and keeps the window where it tells one. It is taken where its place is not 0. */
+  /** Requests the seat `id` from Redis, and remembers the window if the reply has one. The seat is taken when `place` is not 0. */
   async ask<A extends Asked>(key: string, id: string, call: () => Promise<A>): Promise<A & { seat?: Seat }> {
     const held = this.#heldOf(key);
     held.asked++;
@@ -98,17 +98,17 @@ export class Seats {
       if (asked.window !== undefined) held.last = { window: asked.window, atMs: performance.now() };
       return asked.place === 0 ? asked : { ...asked, seat: this.hold(key, id, asked.place) };
     } catch (error) {
-      // A call that was given up may still reach the store.
+      // A call that timed out may still reach Redis.
       this.giveBack(key, id);
       throw error;
     } finally {
-      // In the same turn in which the seat is held: it never counts twice.
+      // This runs in the same event-loop turn as `hold`, so the seat never counts twice.
       held.asked--;
       this.#forget(key, held);
     }
   }
 
-  /** Looks after a seat that was just taken. */
+  /** Registers a seat that was just taken, so that it is renewed until its release. */
   hold(key: string, id: string, place: number): Seat {
     const held = this.#heldOf(key);
     held.ids.add(id);
@@ -129,7 +129,7 @@ export class Seats {
     if (ids.size + asked === 0) this.#held.delete(key);
   }
 
-  /** Frees a seat, also one that was asked for in vain: what is sent later arrives later. */
+  /** Frees a seat, even one whose request failed: this command is sent later, so Redis executes it later. */
   giveBack(key: string, id: string): void {
     this.#redis.zrem(key, id).catch(() => undefined);
   }

@@ -1,12 +1,12 @@
-/** The arithmetic of a window and what a caller is told of it. Pure. */
+/** The arithmetic of a rate-limit window, its response headers, and the refusals of all limits. Pure. */
 import { ServiceError } from "@svc/contracts";
 import type { Limit, Scope } from "./scopes.ts";
 
-/** A window as it was when a request had been counted. */
+/** The state of a window right after a request was counted. */
 export interface Window extends Limit {
-  /** Requests that the store has counted so far, refused ones too. */
+  /** Requests that Redis has counted so far, including refused ones. */
   count: number;
-  /** Time until it ends. */
+  /** Time until the window ends. */
   leftMs: number;
 }
 
@@ -14,7 +14,7 @@ const wholeSeconds = (ms: number) => Math.max(1, Math.ceil(ms / 1000));
 
 export const isOver = ({ count, requests }: Window) => count > requests;
 
-/** Seconds after which the window has surely ended. */
+/** Seconds until the window ends, rounded up. */
 export const secondsLeft = ({ leftMs }: Window) => wholeSeconds(leftMs);
 
 /** The headers of every answer of a limited route. */
@@ -27,7 +27,7 @@ export function windowHeaders(window: Window): Record<string, string> {
   };
 }
 
-/** Those that are known without the store. */
+/** The headers that are known without Redis. */
 export function limitHeaders({ requests, windowMs }: Limit): Record<string, string> {
   return {
     "ratelimit-limit": String(requests),
@@ -45,7 +45,7 @@ export function windowIsFull(scope: Scope, what: string, window: Window): RateLi
   );
 }
 
-/** When a seat becomes free is not known: programs end when they end. */
+/** A short guess: nobody knows when a running program ends and frees its seat. */
 const SEAT_RETRY_SECONDS = 1;
 
 export function seatsAreTaken(most: number): RateLimited {
@@ -64,7 +64,7 @@ export function roundsAreTaken(most: number): RateLimited {
   );
 }
 
-/** Bodies of the caller are being read, and this one has waited for too long. */
+/** The caller's other bodies are still being read, and this request waited too long or found the queue full. */
 export function bodiesAreOpen(): RateLimited {
   return new RateLimited(
     "open_bodies",
@@ -81,7 +81,7 @@ export function transfersAreOpen(most: number): RateLimited {
   );
 }
 
-/** Each asks the store until its job has ended. */
+/** Each wait polls Redis until its job has ended. */
 export function waitsAreOpen(most: number): RateLimited {
   return new RateLimited(
     "open_waits",
@@ -90,7 +90,7 @@ export function waitsAreOpen(most: number): RateLimited {
   );
 }
 
-/** When there is room again is not known: when something expires, or is removed. */
+/** A guess: there is room again when something expires or is removed. */
 const STORED_RETRY_SECONDS = 5;
 
 export function tooManyJobs(most: number): RateLimited {
@@ -109,7 +109,7 @@ export function tooMuchStored(most: number): RateLimited {
   );
 }
 
-/** What may limit a request beside the window of its scope. */
+/** Limits other than the window of a scope. */
 export const OTHER_LIMITS = [
   "concurrent_executions",
   "concurrent_rounds",
@@ -120,7 +120,7 @@ export const OTHER_LIMITS = [
   "stored_bytes",
 ] as const;
 
-/** The 429 of every limit, with the seconds after which to ask again. */
+/** The 429 of every limit, with the seconds until a retry makes sense. */
 export class RateLimited extends ServiceError {
   /** What limited the request. */
   readonly by: Scope | (typeof OTHER_LIMITS)[number];

@@ -1,6 +1,6 @@
 /**
- * How the calls of an MCP message reach the API: by its own address, with the credentials of the message. So each is
- * authenticated, limited, logged and owned like any call of its caller.
+ * How the calls of an MCP message reach the API: over its own address, with the credentials of the message. So each call is
+ * authenticated, limited and logged like any other call of its caller, and what it makes belongs to that caller.
  */
 import type { AddressInfo } from "node:net";
 import type { FastifyRequest, HttpServer } from "@svc/service-kit";
@@ -13,7 +13,7 @@ const PASSED = [
   "traceparent",
   "tracestate",
 ] as const;
-/** Where a server that listens on every address reaches itself. */
+/** The address under which a server that listens on all addresses reaches itself. */
 const SELF: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 
 export function ownAddress({ server }: HttpServer): string {

@@ -1,6 +1,6 @@
 /**
- * The MCP requests that this process answers now, so that a client can cancel one with another request. A client is told a label when
- * it begins, and sends it with each request (Mcp-Session-Id): request ids are unique only among those of one client.
+ * The MCP requests that this process is answering, so that a client can cancel one with another request. A client gets a label at
+ * `initialize` and sends it with each request (Mcp-Session-Id), because request ids are unique only within one client.
  */
 import { createHash, randomUUID } from "node:crypto";
 import type { Principal } from "@svc/contracts";
@@ -8,7 +8,7 @@ import { callerKey } from "../limits/limiter.ts";
 
 const LABEL = /^[\x21-\x7e]{1,128}$/;
 
-/** Who sent a message. `label`: undefined for a client that sends none; nothing of it can be cancelled so. */
+/** Who sent a message. `label`: undefined when the client sends none; then its requests cannot be cancelled this way. */
 export interface Sender {
   principal: Principal;
   label: string | undefined;
@@ -27,7 +27,7 @@ export class OpenCalls {
     return this.#cancels.size;
   }
 
-  /** `cancel` is called when the client cancels the request, until the returned function was called. */
+  /** Calls `cancel` when the client cancels the request. The returned function ends this. */
   enter(sender: Sender, id: unknown, cancel: () => void): () => void {
     const key = keyOf(sender, id);
     if (key === undefined) return () => undefined;
@@ -43,7 +43,7 @@ export class OpenCalls {
   }
 }
 
-/** As short for an id of megabytes. */
+/** A digest, so that an id of megabytes gives a short key, too. */
 function keyOf({ principal, label }: Sender, id: unknown): string | undefined {
   if (label === undefined || (typeof id !== "string" && typeof id !== "number")) return undefined;
   const text = JSON.stringify([callerKey(principal), label, id]);

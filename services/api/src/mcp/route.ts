@@ -1,6 +1,6 @@
 /**
- * POST /mcp: one message of the Model Context Protocol (streamable HTTP). The protocol's code is loaded at the first one. No
- * state is kept between requests, so there is nothing to GET or DELETE; a client that leaves cancels what it asked for.
+ * POST /mcp: one message of the Model Context Protocol (streamable HTTP). The code for the protocol is loaded with the first message. No
+ * state is kept between requests, so there is nothing to GET or DELETE. A client that disconnects cancels its request.
  */
 import { type Principal, ServiceError } from "@svc/contracts";
 import {
@@ -27,10 +27,10 @@ interface Message {
   params?: { requestId?: unknown } | null;
 }
 
-/** A client that takes no byte of its answer for so long is gone. */
+/** A client that reads no byte of its answer for this long is disconnected. */
 const STALLED_MS = 60_000;
 const SESSION = "mcp-session-id";
-/** What the protocol reads of the headers of a message. */
+/** The request headers that the protocol uses. */
 const READ = ["accept", "content-type", "mcp-protocol-version"] as const;
 
 export function mcpRoute(
@@ -43,17 +43,17 @@ export function mcpRoute(
     "/mcp",
     {
       bodyLimit: startLimit(config),
-      // Few bodies of a caller are read at once; what a message asks for counts once more, as the call that it is.
+      // With a scope by body, few bodies of a caller are read at once. The call that a message makes is counted again in its own scope.
       config: { scopeOfBody: () => "fetches" },
       schema: { hide: true },
     },
     async (request, reply) => {
       const message = request.body as Message | null | undefined;
-      // Without a body, or null.
+      // There is no body, or it is null.
       if (message == null) throw new ServiceError("invalid_json");
-      // Each message of a list would be a call of its own, and one request thousands of them.
+      // Each message of a list would be its own call, so one request could make thousands of calls.
       if (Array.isArray(message)) throw new ServiceError("invalid_request", ONE_MESSAGE);
-      // While a call is silent its stream has comments, so that a client that reads is never silent for so long.
+      // A stream without events still sends comments, so a client that reads never reaches this timeout.
       reply.raw.setTimeout(stalledMs, () => reply.raw.destroy());
       const sender = { principal: principalOf(request), label: labelOf(request.headers[SESSION]) };
       if (message.method === "notifications/cancelled") calls.cancel(sender, message.params?.requestId);

@@ -1,8 +1,8 @@
 /**
- * Runs a request once: the same key and body give the stored answer for a while. While the first request runs, further
- * ones wait for its answer; another body is refused. Only answers are stored, no errors. The first request
- * holds a short lock that it renews, so that a process that dies frees the key soon. A lock that lapsed while the store was away
- * is claimed anew by its renewal, unless another request was faster.
+ * Runs a request once: a repeat with the same key and body gets the stored answer for a while. While the first request runs, repeats
+ * wait for its answer. Another body is refused. Only answers are stored, not errors. The first request holds a short lock and renews
+ * it, so a process that dies frees the key soon. When the lock expires while Redis is unreachable, the next renewal claims the key
+ * again, unless another request was faster.
  */
 import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -26,18 +26,18 @@ export interface Outcome {
   replayed: boolean;
 }
 
-/** This request's own entry. */
+/** Says that this request has claimed the entry. */
 const OWN = Symbol("own");
 
 /** Whether another request still waits for this one's answer. */
 export type HasWaiters = () => Promise<boolean>;
 
-/** The entry of a request that runs, for work that stores its answer itself, in one step with something else. */
+/** The entry of a running request. Work may store the answer in it itself, atomically with other changes. */
 export class OwnEntry {
   readonly store: string;
-  /** Of an answer. */
+  /** How long an answer is stored. */
   readonly lifeMs: number;
-  /** Its text while the request runs. */
+  /** Text of the entry while the request runs. */
   readonly lock: string;
   readonly #entry: Entry;
   #kept = false;
@@ -49,17 +49,17 @@ export class OwnEntry {
     this.#entry = entry;
   }
 
-  /** Digest of what must be the same. */
+  /** Digest of the request body, which must be the same in a repeat. */
   get body(): string {
     return this.#entry.body;
   }
 
-  /** Its text with the answer. */
+  /** Text of the entry with the answer. */
   with(answer: unknown): string {
     return JSON.stringify({ ...this.#entry, answer });
   }
 
-  /** The work has put the answer in its place. */
+  /** Called when the work has stored the answer itself. */
   keep(): void {
     this.#kept = true;
   }
@@ -69,14 +69,14 @@ export class OwnEntry {
   }
 }
 
-/** What the work of the first request is done with. */
+/** What the work of the first request receives. */
 export interface Own {
   hasWaiters: HasWaiters;
   entry: OwnEntry;
 }
 
 export interface OnceOptions {
-  /** What a request with the same key and another body is refused with. */
+  /** The error for a request with the same key and another body. */
   conflict: ErrorCode;
   storedSeconds: number;
 }
@@ -84,11 +84,11 @@ export interface OnceOptions {
 export interface OnceRequest {
   /** Redis key. */
   store: string;
-  /** What must be the same. */
+  /** Text that must be the same in a repeat. */
   body: string;
   /** Ends the wait for another request's answer. */
   left: AbortSignal;
-  /** Called when it meets another request in flight; returns what is called when it waits no longer. May refuse. */
+  /** Called before this request waits for another one in flight; may throw. The returned function is called when the wait is over. */
   onWait?: () => () => void;
   /** Stores the answer in place of the lock, or removes the lock; absent: every answer is stored. */
   keep?: (entry: OwnEntry, answer: unknown) => Promise<unknown>;
@@ -96,7 +96,7 @@ export interface OnceRequest {
 
 export class Once {
   readonly #redis: Redis;
-  /** Key, text that must be there, text to store, its life in milliseconds. */
+  /** Arguments: key, expected text, new text, its life in ms. */
   readonly #replace: LuaCommand<number>;
   readonly #options: OnceOptions;
 
@@ -114,12 +114,12 @@ export class Once {
     return found === OWN ? this.#own(own, work, request.keep) : found;
   }
 
-  /** The stored answer, or OWN when there was no entry and this request has claimed it; undefined: another one works on it. */
+  /** The stored answer, or OWN when this request has claimed the free entry; undefined while another request works on it. */
   async #find(own: OwnEntry): Promise<Outcome | typeof OWN | undefined> {
     for (;;) {
       const isClaimed = await this.#claim(own);
       const text = isClaimed ? own.lock : await storeCall(() => this.#redis.get(own.store));
-      // A command that is sent again after its reply was lost finds its own entry.
+      // A claim may be sent again after its reply was lost; then it finds its own entry.
       if (text === own.lock) return OWN;
       if (text === null) continue;
       const found = JSON.parse(text) as Entry;
@@ -128,7 +128,7 @@ export class Once {
     }
   }
 
-  /** Waits until another request has answered, or has failed and this one has claimed the entry. */
+  /** Waits until the other request has answered, or until it has failed and this request has claimed the entry. */
   async #wait(own: OwnEntry, { left, onWait }: OnceRequest): Promise<Outcome | typeof OWN> {
     const leave = onWait?.();
     try {
@@ -147,7 +147,7 @@ export class Once {
     return (await storeCall(() => this.#redis.set(store, lock, "PX", LOCK_MS, "NX"))) === "OK";
   }
 
-  /** Stored answers of earlier requests live as long as one that is stored now. */
+  /** Renews stored answers of earlier requests, so that they live as long as one that is stored now. */
   async keep(stores: readonly string[]): Promise<void> {
     if (stores.length === 0) return;
     const pipeline = this.#redis.pipeline();
@@ -167,9 +167,9 @@ export class Once {
     const hasWaiters = async () => (await this.#redis.exists(`${store}:waiter`)) === 1;
     try {
       const answer = await work({ hasWaiters, entry: own });
-      // A renewal that came after the removal would claim the entry anew.
+      // A renewal after the removal of the entry would claim it again.
       clearInterval(renewal);
-      // An answer that cannot be stored is still the answer.
+      // When the answer cannot be stored, the caller gets it all the same.
       if (!own.isKept) await keep(own, answer).catch(() => undefined);
       return { answer, replayed: false };
     } catch (error) {
@@ -184,7 +184,7 @@ export class Once {
     return this.#replace(own.store, own.lock, own.with(answer), own.lifeMs);
   }
 
-  /** Removes the entry, unless it was lost; then another request with the same body may have answered. */
+  /** Removes the entry. If another request has taken it over and has answered with the same body, returns that answer. */
   async #giveUp({ store, lock, body }: OwnEntry): Promise<unknown> {
     if ((await this.#replace(store, lock, "", 0)) === 1) return undefined;
     const found = JSON.parse((await this.#redis.get(store)) ?? "{}") as Partial<Entry>;

@@ -1,6 +1,6 @@
 /**
- * Completes the document that is made of the routes' schemas: descriptions, headers, error codes and examples of every
- * operation. Answers may get further fields, so no schema of one forbids them.
+ * Completes the document that is generated from the routes' schemas: adds descriptions, headers, error codes and examples to every
+ * operation. Answers may get further fields, so no schema of an answer forbids them.
  */
 import { ADVICE, ERRORS, type ErrorCode } from "@svc/contracts";
 import type { Example } from "./example-parts.ts";
@@ -76,7 +76,7 @@ export function complete(document: Document): Document {
 export const operationsOf = ({ paths }: Document): DocumentedOperation[] =>
   Object.values(paths).flatMap((methods) => Object.values(methods));
 
-/** What the route says of an answer, or the schema of its body. */
+/** The description of an answer by its route, else by the schema of its body. */
 function descriptionOf({ description, content }: Answer, schemas: Document["components"]["schemas"]): string {
   if (description !== "Default Response") return description;
   const { $ref, description: own } = Object(content?.[JSON_TYPE]?.schema) as Described;
@@ -128,7 +128,7 @@ function answerHeaders(status: number, { access, sends }: Operation): Record<str
   return Object.fromEntries(names.map((name) => [name, ref("headers", name)]));
 }
 
-/** The answer with these codes; beside what a route itself says of the status. */
+/** The answer with these error codes, combined with the answer that the route itself declares for the status. */
 function refusal(
   own: Answer | undefined,
   status: number,
@@ -165,7 +165,7 @@ function refusalExample(code: ErrorCode): Example & { description: string } {
   };
 }
 
-/** Closed objects are how the schemas were written, and no promise. */
+/** Schemas are written as closed objects, but the API does not promise that. */
 function openAnswers(value: unknown): void {
   if (typeof value !== "object" || value === null) return;
   const object = value as Record<string, unknown>;

@@ -1,4 +1,4 @@
-/** The OpenAPI document as text, made from the routes themselves. Connects to nothing. */
+/** Builds the OpenAPI document as text from the routes themselves, without any connection. */
 import { randomBytes } from "node:crypto";
 import { JobProducer } from "@svc/job-queue";
 import { Cancellations, createLog, createRegistry, InnerClient, loadConfig } from "@svc/service-kit";

@@ -1,7 +1,7 @@
-/** What several examples of the document have in common. */
+/** Parts that several examples of the document share. */
 
 export interface Example {
-  /** What is special about it, in a line. */
+  /** What this example shows, in one line. */
   summary: string;
   value: unknown;
 }
@@ -102,7 +102,7 @@ export const ended = {
   limits: LIMITS,
 };
 
-/** An answer as events. */
+/** An answer as an event stream. */
 export const events = (result: { stdout: string; status?: string | null }) => ({
   "text/event-stream": {
     events: {

@@ -7,7 +7,7 @@ export function documentOf(app: HttpServer): string {
   return `${JSON.stringify(sorted(withoutUnused(complete(document))), null, 2)}\n`;
 }
 
-/** Schemas come in the order in which modules were loaded: in that of their names they can be found. */
+/** Sorts the schemas by name. Otherwise they are in the order in which modules were loaded. */
 function sorted(document: Document): Document {
   const schemas = Object.entries(document.components.schemas).sort(([a], [b]) => (a < b ? -1 : 1));
   document.components.schemas = Object.fromEntries(schemas);
@@ -16,7 +16,7 @@ function sorted(document: Document): Document {
 
 const PRUNED = ["schemas", "examples"] as const;
 
-/** Each schema exists in a form for requests and one for answers: only what something refers to is kept. */
+/** Drops what nothing refers to: each schema exists in a form for requests and in one for answers, and one may be unused. */
 function withoutUnused(document: Document): Document {
   for (;;) {
     const text = JSON.stringify(document);

@@ -1,4 +1,4 @@
-/** Headers of requests and answers, as the document tells of them. */
+/** How the document describes the headers of requests and answers. */
 
 interface Header {
   description: string;
@@ -82,7 +82,7 @@ export const SOMETIMES: ReadonlySet<AnswerHeader> = new Set([
   "X-Read-Only",
 ]);
 
-/** Of every answer of a limited route to a caller who is known. */
+/** Headers of every answer of a limited route to an authenticated caller. */
 export const WINDOW_HEADERS = [
   "RateLimit-Limit",
   "RateLimit-Remaining",
@@ -90,5 +90,5 @@ export const WINDOW_HEADERS = [
   "RateLimit-Policy",
 ] as const satisfies AnswerHeader[];
 
-/** Those that are told when the store cannot be asked. */
+/** The headers that are sent even when Redis is unreachable. */
 export const POLICY_HEADERS = ["RateLimit-Limit", "RateLimit-Policy"] as const satisfies AnswerHeader[];

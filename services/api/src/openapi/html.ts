@@ -1,4 +1,4 @@
-/** Pieces of a page. What is put into one is text and is escaped, unless it is a piece itself. Pure. */
+/** Builds pieces of an HTML page. Inserted values are escaped as text, unless they are pieces themselves. Pure. */
 
 export class Html {
   readonly text: string;
@@ -31,7 +31,7 @@ export function html(parts: TemplateStringsArray, ...pieces: readonly Piece[]): 
   );
 }
 
-/** Paragraphs between empty lines; code between backticks. */
+/** Makes paragraphs from text between empty lines, and code from text between backticks. */
 export function prose(text: string): Html {
   const paragraphs = text.split(/\n{2,}/).map((paragraph) => html`<p>${inline(paragraph)}</p>`);
   return html`${paragraphs}`;

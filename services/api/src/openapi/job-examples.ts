@@ -1,4 +1,4 @@
-/** The examples of the routes of jobs. */
+/** The examples for the job routes. */
 import { type Examples, events, executed, json, STORED_AT } from "./example-parts.ts";
 
 const runningJob = {

@@ -1,6 +1,6 @@
 /**
- * What the document says of each operation beyond the schemas of its route: what it does, the headers that it reads and
- * sends, and by status the error codes that it answers with. A test of the whole system holds every answer against it.
+ * What the document says about each operation beyond the schemas of its route: what it does, the headers that it reads and sends, and
+ * its error codes by status. An end-to-end test checks every answer against it.
  */
 import type { ErrorCode } from "@svc/contracts";
 import type { AnswerHeader, RequestHeader } from "./headers.ts";
@@ -9,19 +9,19 @@ export type Refusals = Readonly<Record<number, readonly ErrorCode[]>>;
 
 export interface Operation {
   description: string;
-  /** Who may call and how often: `open` anybody and always, `limited` callers, within their window. */
+  /** `open`: anybody may call, without limit. `limited`: authenticated callers, within their window. */
   access: "open" | "limited";
   reads?: readonly RequestHeader[];
-  /** By status. */
+  /** Headers by status. */
   sends?: Readonly<Record<number, readonly AnswerHeader[]>>;
   refusals: Refusals;
   /** Errors of 502 and above may name the execution. */
   namesExecution?: true;
 }
 
-/** Of every operation. */
+/** Refusals of every operation. */
 const ANYWHERE: Refusals = { 403: ["origin_not_allowed"], 500: ["internal_error"] };
-/** Of those that know their caller. */
+/** Refusals of operations that authenticate their caller. */
 const WITH_CALLER: Refusals = {
   401: ["unauthorized"],
   422: ["execution_profile_mismatch"],
@@ -43,7 +43,7 @@ function merged(...parts: readonly Refusals[]): Refusals {
   return all;
 }
 
-/** A body that is too large is a 422 where clients read 413 as "try again". */
+/** A body that is too large gets 422 on these routes, because their clients read 413 as "try again". */
 const JSON_BODY: Refusals = {
   400: ["invalid_json", "invalid_request", "invalid_content_type"],
   408: ["invalid_request"],
@@ -78,7 +78,7 @@ const STORED_FILES: Refusals = {
   503: ["storage_unavailable"],
 };
 
-/** Of answers with `Accept: text/event-stream`. */
+/** Describes answers with `Accept: text/event-stream`. */
 const EVENTS =
   "With `Accept: text/event-stream` the answer is a stream of server-sent events, each with a JSON object as `data`: `started` " +
   "{session_id, language, version}, `stdout` and `stderr` {text} as the program writes them, `file` for each new or changed entry of " +

@@ -1,4 +1,4 @@
-/** How the OpenAPI document is made from the schemas that validate the routes. */
+/** The options with which the OpenAPI document is generated from the schemas that validate the routes. */
 import type { FastifyDynamicSwaggerOptions, SwaggerOptions } from "@fastify/swagger";
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from "fastify-type-provider-zod";
 import { z } from "zod";
@@ -11,7 +11,7 @@ and answers may get further fields. Times are in ms or ISO 8601, sizes in bytes.
 answered with \`invalid_request\` before any operation sees it; an unknown path with 404 \`not_found\`, another method with 405
 \`method_not_allowed\` and \`Allow\`. Without authentication every caller is the same one, and no credential is needed.`;
 
-/** When the routes are loaded, and nothing later. */
+/** Call this when all route modules are loaded, and before the MCP server is (see `transforms`). */
 export const openApiOptions = (): SwaggerOptions => ({
   openapi: {
     openapi: "3.1.0",
@@ -43,8 +43,8 @@ export const openApiOptions = (): SwaggerOptions => ({
 });
 
 /**
- * Of the schemas that have names now. A bundle that is loaded later (the API's MCP server) brings schemas of its own under the
- * same names, which in the process's one registry take the places of those that the routes refer to.
+ * Works on a copy of the names that schemas have now. A bundle that is loaded later (the API's MCP server) registers its own schemas
+ * under the same names. In the process's one registry they replace the schemas that the routes refer to.
  */
 function transforms(): Pick<FastifyDynamicSwaggerOptions, "transform" | "transformObject"> {
   const schemaRegistry = z.registry<z.core.GlobalMeta>();

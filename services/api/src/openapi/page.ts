@@ -1,7 +1,4 @@
-/**
- * The OpenAPI document as one page: plain HTML that this process makes, without scripts and without anything from another
- * address. Pure.
- */
+/** Renders the OpenAPI document as one HTML page, without scripts and without resources from another address. Pure. */
 import { createHash } from "node:crypto";
 import type { Document, DocumentedOperation } from "./complete.ts";
 import { type Html, html, inline, prose } from "./html.ts";
@@ -46,7 +43,7 @@ section{border-top:2px solid #8886;margin-top:2rem}
 nav li{list-style:none}
 .method{display:inline-block;min-width:4.5rem;font-weight:600}`;
 
-/** Nothing is loaded, run, framed or sent; the style above is allowed by its hash. */
+/** The page may load, run, frame or send nothing. The style above is allowed by its hash. */
 export const PAGE_POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
@@ -96,7 +93,7 @@ ${shown.map(({ name }) => ofTag(name).map((operation) => operationSection(operat
   return page.text;
 }
 
-/** Not escaped: its hash must fit. */
+/** The style is not escaped, because it must match its hash. */
 const STYLE_PIECE = html([STYLE] as unknown as TemplateStringsArray);
 
 function operationSection(operation: Shown, document: ShownDocument): Html {

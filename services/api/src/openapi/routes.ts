@@ -1,7 +1,7 @@
 /**
- * GET /v1/openapi.json: the document of the routes that answer here, which is the committed one (docs/openapi.json). GET / and
- * /docs: the same as a page for people. The page needs no credential, which a browser has no way to send, and tells nothing that
- * the repository does not.
+ * GET /v1/openapi.json: the document of the routes of this process; it equals the committed one (docs/openapi.json). GET / and /docs: the
+ * same as a page for people. The page needs no credential, because a browser cannot send one, and shows nothing that is not in the
+ * repository.
  */
 import { type HttpServer, VERSION } from "@svc/service-kit";
 import { z } from "zod";
@@ -13,7 +13,7 @@ import { type ServedPage, sendPage, servedPage } from "./served-page.ts";
 export const PAGES = ["/", "/docs"] as const;
 
 export function openApiRoutes(app: HttpServer): void {
-  // At the first request: a start does not wait for them.
+  // Built at the first request, so that the start does not wait for them.
   let made: { document: string; page: ServedPage } | undefined;
   const texts = () => {
     if (made !== undefined) return made;

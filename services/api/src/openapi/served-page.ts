@@ -1,4 +1,4 @@
-/** A page that stays the same while the process lives: made and compressed once, and not sent again to a client that has it. */
+/** A page that never changes while the process lives. It is compressed once, and not sent again to a client that has it. */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import type { FastifyReply, FastifyRequest } from "@svc/service-kit";
@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from "@svc/service-kit";
 export interface ServedPage {
   plain: Buffer;
   compressed: Buffer;
-  /** Weak: both forms have it. */
+  /** A weak tag, because the plain and the compressed form share it. */
   etag: string;
 }
 
@@ -16,7 +16,7 @@ export function servedPage(text: string): ServedPage {
   return { plain, compressed: gzipSync(plain, { level: 9 }), etag: `W/"${digest}"` };
 }
 
-/** After this long a browser asks whether the page is still the same. */
+/** After this time a browser asks whether the page has changed. */
 const FRESH_SECONDS = 300;
 
 export function sendPage(
@@ -41,7 +41,7 @@ const words = (header: string | string[] | undefined, separator: string) =>
     .split(separator)
     .map((word) => word.trim());
 
-/** Tags are compared without regard to their strength (RFC 9110, 13.1.2). Those of ours have no comma. */
+/** Uses the weak comparison of tags (RFC 9110, 13.1.2). Splitting at commas is safe, because our own tags contain none. */
 function hasTag(header: string | undefined, etag: string): boolean {
   const opaque = (tag: string) => tag.replace(/^W\//, "");
   return words(header, ",").some((tag) => tag === "*" || opaque(tag) === opaque(etag));

@@ -1,6 +1,6 @@
 /**
- * The transition from paused to resuming: accepts a caller's results for a pause, once. They are stored before anything is
- * done with them, so another replica can finish the round.
+ * The transition from paused to resuming: accepts a caller's results for a pause, once. The results are stored before they are used,
+ * so that another replica can finish the round.
  */
 import { hash } from "node:crypto";
 import {
@@ -28,9 +28,9 @@ const OVERSIZE = { tool_result_too_large: "result", tool_history_too_large: "his
 
 /** The results of one request for one pause. */
 export class AcceptedResults {
-  /** The same for the same results, whatever their order. */
+  /** Independent of the order of the results. */
   readonly digest: string;
-  /** Of their text. */
+  /** Bytes of their canonical text. */
   readonly bytes: number;
   readonly #deps: AcceptDeps;
   readonly #id: string;
@@ -48,13 +48,13 @@ export class AcceptedResults {
     this.bytes = Buffer.byteLength(text);
   }
 
-  /** Made for a round alone: a request that waits holds its results once. */
+  /** Built only when this request makes the round, so that a waiting request holds its results only once. */
   get answers(): readonly CallAnswer[] {
     this.#answers ??= answersOf(this.#results);
     return this.#answers;
   }
 
-  /** For the owner of the entry: stores the results, unless that is done. An earlier attempt's must be the same. */
+  /** Stores the results, unless an earlier attempt stored the same ones. Only the owner of the idempotency entry may call this. */
   async accept(): Promise<Stored> {
     const { store } = this.#deps;
     const { snapshot, program } = await store.read(this.#id);
@@ -106,7 +106,7 @@ export class AcceptedResults {
   }
 }
 
-/** How the next attempt to resume a program is made. */
+/** The mode of the next attempt to resume a program. */
 export function modeOf({ runner_url, paused_at }: ProgramRecord, config: Config): Mode {
   const isKept = runner_url !== undefined && Date.now() - paused_at < config.TOOL_CALL_REQUEST_TIMEOUT;
   return isKept ? "live" : "replay";
@@ -121,7 +121,7 @@ export function answersOf(results: readonly ToolResult[]): CallAnswer[] {
   }));
 }
 
-/** The same for the same results, whatever their order and the order of their keys. */
+/** A text that does not depend on the order of the results or of the keys in them. */
 export function canonicalResults(results: readonly ToolResult[]): string {
   return results
     .map(({ call_id, result, is_error, error_message }) =>
@@ -157,7 +157,7 @@ export interface ResultLimits {
   maxHistoryBytes: number;
 }
 
-/** Bytes of the text of all outcomes so far, these included. Refuses what is over a limit. */
+/** Bytes of the text of all outcomes so far, including these. Throws when a limit is exceeded. */
 export function historyBytes(before: number, answers: readonly CallAnswer[], limits: ResultLimits): number {
   let total = before;
   for (const { call_id, outcome } of answers) {

@@ -1,6 +1,6 @@
 /**
- * The transition to cancelled, by the label that callers gave a program or because its client left. The replica that makes a round
- * of the program aborts it; the round's job is cancelled also where that replica is gone. A paused program is removed from its runner.
+ * The transition to cancelled, by the label that a caller gave a program or because its client disconnected. The replica that makes the
+ * current round aborts it; the round's job is cancelled even when that replica is gone. A paused program is removed from its runner.
  */
 import { type Principal, ServiceError } from "@svc/contracts";
 import { type Cancellations, type Config, type Redis, sendCancellation, storeCall } from "@svc/service-kit";
@@ -12,7 +12,7 @@ import { nextState, type ProgramRecord } from "./state.ts";
 import type { ProgramStore } from "./store.ts";
 import type { ToolExchanges } from "./tool-exchanges.ts";
 
-/** A label may have any number of programs: so many are looked for in one step. */
+/** Batch size: a label may have any number of programs. */
 const LOOKED_FOR_AT_ONCE = 500;
 const CANCELLED_AT_ONCE = 8;
 const FIRST_ATTEMPTS = Array.from({ length: MAX_FROM_TOP }, (_, at) => ({ round: 1, number: at + 1 }));
@@ -29,7 +29,7 @@ export interface CancelDeps {
 /** Cancels one program; false when it had ended or expired. Before its first pause a program has no record. */
 export async function cancelProgram(deps: CancelDeps, id: string, requestId: string): Promise<boolean> {
   const { store, redis, jobs, exchanges, config } = deps;
-  // Asked before the record is read: a first round that has just paused has one by then.
+  // This is read before the record: a first round that pauses in between has a record by then.
   const [isFirst = false] = await inFirstRound(deps, [id]);
   // The mark lives longer than the round.
   await storeCall(() => sendCancellation(redis, PROGRAM_CANCELLATIONS, id, roundAndPauseMs(config)));
@@ -42,7 +42,7 @@ export async function cancelProgram(deps: CancelDeps, id: string, requestId: str
     const { attempt, runner_url, ...record } = from.record;
     const status = nextState(record.status, "cancel") as ProgramRecord["status"];
     if (status === record.status) return false;
-    // Before the transition: a cancellation that failed in between is repeated as a whole.
+    // This comes before the transition, so that a cancellation that fails in between can be repeated as a whole.
     if (attempt !== undefined) await jobs.cancel(id, { round: record.round + 1, number: attempt.number });
     const to: ProgramRecord = { ...record, status, pending: [] };
     const change = { from, to, lifeMs: recordLifeMs(config) };
@@ -53,12 +53,12 @@ export async function cancelProgram(deps: CancelDeps, id: string, requestId: str
   }
 }
 
-/** A record that is gone meanwhile is looked for once more, and not found. */
+/** For a record that expired meanwhile: the loop reads it again and does not find it. */
 function ifNotExpired(error: unknown): undefined {
   if (!(error instanceof ServiceError) || error.code !== "execution_expired") throw error;
 }
 
-/** Cancels all programs of the principal with this label. Returns how many. */
+/** Cancels all programs of the principal with this label. Returns how many it cancelled. */
 export async function cancelByLabel(
   deps: CancelDeps,
   principal: Principal,
@@ -76,9 +76,9 @@ export async function cancelByLabel(
   }
 }
 
-/** Those of which there may be something to cancel. */
+/** The programs that may still have something to cancel. */
 async function living(deps: CancelDeps, ids: readonly string[]): Promise<string[]> {
-  // Asked first: a first round that has just paused has a record by then.
+  // This is read first: a first round that pauses in between has a record by then.
   const isFirst = await inFirstRound(deps, ids);
   const isStored = await deps.store.areNotOver(ids);
   return ids.filter((_, at) => isFirst[at] || isStored[at]);

@@ -1,6 +1,6 @@
 /**
- * The transitions to completed and failed: from the end of a program to its answer, its last record, and the release of
- * everything else that was kept of it.
+ * The transitions to completed and failed: makes the answer, writes the last record of the program, and releases everything else that
+ * was kept for it.
  */
 import {
   type ErrorType,
@@ -27,13 +27,13 @@ export interface CompletionDeps {
 /** What a round starts from. A first round has no record. */
 export interface RoundOrigin {
   snapshot?: Snapshot | undefined;
-  /** Ids of the calls that the round began with the results of. */
+  /** Ids of the calls whose results started the round. */
   answered?: readonly string[];
-  /** Keeps the answer, in the step that records the end of the round. */
+  /** The idempotency entry. It receives the answer atomically with the record of the round's end. */
   entry?: OwnEntry;
 }
 
-/** A worker's answer for a program that ended: as for an execution, with the outcome of its tool calls. */
+/** A worker's answer for a program that ended: the answer of an execution, plus the outcome of its tool calls. */
 export interface EndedRound {
   session_id: string;
   stdout: string;
@@ -49,7 +49,7 @@ export interface EndedRound {
   [field: string]: unknown;
 }
 
-/** Records the end of a program and gives its answer. */
+/** Records the end of a program and returns its answer. */
 export async function completeProgram(
   deps: CompletionDeps,
   id: string,
@@ -63,7 +63,7 @@ export async function completeProgram(
   return answer;
 }
 
-/** Ends a program whose round is over. One that never paused has no record. */
+/** Ends a program whose round is over. A program that never paused has no record. */
 export async function endProgram(
   { store, exchanges, config }: CompletionDeps,
   id: string,

@@ -1,8 +1,7 @@
 /**
- * How long things of a program are kept: its record from the last pause on, everything while a round is made, and the
- * answers of all rounds for as long as the last one. Redis removes what expired. Earlier answers are renewed together, and
- * only after a part of their life is over: rounds in quick succession cost the same however many came before. Answers are
- * stored for longer by that part.
+ * How long the data of a program is kept: its record from the last pause on, everything while a round runs, and the answers of all rounds
+ * for as long as the last one. Redis removes what has expired. Earlier answers are renewed together, and only after a part of their life
+ * has passed, so that the cost of quick rounds does not grow with their number. In return, answers are stored longer by that part.
  */
 import { roundLifeMs } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
@@ -11,30 +10,30 @@ import type { Continuation } from "./token.ts";
 
 /** Life of a stored answer, as a multiple of the time that it must be kept. */
 const SLACK = 1.125;
-/** Programs whose renewals are remembered; a forgotten one is renewed once more. */
+/** How many programs' last renewals are remembered. The answers of an evicted program are renewed once more. */
 const MAX_PROGRAMS = 10_000;
 
-/** Life of a record that no request works on, ms. */
+/** Life of a record while no request works on it, ms. */
 export function recordLifeMs(config: Config): number {
   return config.TOOL_CALL_SESSION_EXPIRY * 1000;
 }
 
-/** Attempts of one round that run the program from the top: a broken one is attempted once more. */
+/** Attempts of one round that run the program from the top: a failed one is retried once. */
 export const MAX_FROM_TOP = 2;
-/** Attempts to make one round: one goes on with the paused program, the others run it from the top. */
+/** Attempts to make one round: one continues the paused program, the others run it from the top. */
 const MAX_ATTEMPTS = 1 + MAX_FROM_TOP;
 
-/** Longer than a round, with all its attempts, and the pause after it can take together, ms. */
+/** An upper bound for a round with all its attempts and the pause after it, ms. */
 export function roundAndPauseMs(config: Config): number {
   return MAX_ATTEMPTS * roundLifeMs(config);
 }
 
-/** How long an answer is stored that must be kept for `keptSeconds`. */
+/** How long to store an answer that must be kept for at least `keptSeconds`. */
 export function storedSecondsFor(keptSeconds: number): number {
   return Math.ceil(keptSeconds * SLACK);
 }
 
-/** Redis key of the answer to the results of one pause. */
+/** Redis key of the answer that a resume gets for the results of one pause. */
 export function roundAnswerKey(executionId: string, round: number): string {
   return `svc:ptc:${executionId}:answer:${round}`;
 }
@@ -49,7 +48,7 @@ export class AnswerRenewal {
     this.#spareMs = keptSeconds * (SLACK - 1) * 1000;
   }
 
-  /** Renews the answers before the given one in the background. Those stored since the last renewal are new enough. */
+  /** Renews the answers before the given one in the background. Answers stored since the last renewal are recent enough without it. */
   renew({ executionId, round }: Pick<Continuation, "executionId" | "round">, nowMs: number): void {
     const last = this.#renewedAt.get(executionId);
     if (round === 1 || (last !== undefined && nowMs - last < this.#spareMs)) return;

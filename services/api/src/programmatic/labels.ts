@@ -1,7 +1,7 @@
 /**
- * The labels that callers give to their requests, and cancel programs by. The label of a start is kept until its program ends, that of a
- * resume until its round and the pause after it are over. They are in Redis, so any replica cancels: for each label the programs by the time,
- * ms since 1970, until which they may live without a further resume.
+ * The labels that callers give to their requests and later use to cancel programs. The label of a start is kept until its program ends.
+ * The label of a resume is kept until its round and the pause after it are over. Labels are in Redis, so any replica can cancel. Each label
+ * is a sorted set of programs; the score is the time, ms since 1970, until which a program may live without a further resume.
  */
 import { createHash } from "node:crypto";
 import type { Principal } from "@svc/contracts";
@@ -12,11 +12,11 @@ import { roundAndPauseMs } from "./expiry.ts";
 const LABEL_HEADER = "x-librechat-code-request-id";
 const MAX_LABEL_CHARS = 128;
 
-/** Cancellations of rounds: every replica hears of one, and aborts the rounds that it makes of that program. */
+/** Cancellations of rounds: every replica receives each one, and aborts its own rounds of that program. */
 export const PROGRAM_CANCELLATIONS = {
   channel: "svc:ptc:cancelled",
   markKey: (id) => `svc:ptc-cancelled:${id}`,
-  // A program has its label, and so can be cancelled, from when its round has begun.
+  // Nothing to remember: a program gets its label, and so can be cancelled, only after its round has begun.
   rememberedMs: 0,
 } as const satisfies CancellationKind;
 
@@ -25,13 +25,13 @@ export interface LabelDeps {
   redis: Redis;
 }
 
-/** The label of a request: what its program may be cancelled by. */
+/** The label of a request, which can later cancel its program. */
 export function labelOf(headers: Record<string, unknown>): string | undefined {
   const label = headers[LABEL_HEADER];
   return typeof label === "string" && label !== "" ? keptOf(label) : undefined;
 }
 
-/** For a start: the program is known by its label alone until it has paused. */
+/** Stores the label of a start. Until the program pauses, a cancellation can find it only by this label. */
 export async function rememberStart(
   { config, redis }: LabelDeps,
   principal: Principal,
@@ -43,7 +43,7 @@ export async function rememberStart(
   await storeCall(() => adding(mark, labelKey(principal, label), id, lifeMs).exec());
 }
 
-/** For a resume. The label of the start is renewed so by each. */
+/** Stores the label of a resume. Each resume also renews the label of the start this way. */
 export async function rememberResume(
   { config, redis }: LabelDeps,
   principal: Principal,
@@ -54,7 +54,7 @@ export async function rememberResume(
   await storeCall(() => adding(redis.multi(), key, id, roundAndPauseMs(config)).exec());
 }
 
-/** Programs that have outlived what they were added for leave. Clocks of replicas differ by less than a program is kept for too long. */
+/** Adds a program and removes expired ones. Clock skew between replicas is smaller than the surplus in `lifeMs`. */
 function adding(commands: ChainableCommander, key: string, id: string, lifeMs: number): ChainableCommander {
   const now = Date.now();
   return commands
@@ -63,7 +63,7 @@ function adding(commands: ChainableCommander, key: string, id: string, lifeMs: n
     .pexpire(key, lifeMs);
 }
 
-/** When the first round is over: from then on the program has a record, until that expires. */
+/** Called when the first round is over. A paused program has a record from then on, until that expires. */
 export function endFirstRound({ redis }: LabelDeps, id: string): void {
   redis.del(firstRoundKey(id), PROGRAM_CANCELLATIONS.markKey(id)).catch(() => undefined);
 }
@@ -74,7 +74,7 @@ export async function inFirstRound({ redis }: LabelDeps, ids: readonly string[])
   return marks.map((mark) => mark !== null);
 }
 
-/** Programs of the principal that have the label, `most` of them. */
+/** Programs of the principal that have the label, at most `most`. */
 export async function programsOf(
   { redis }: LabelDeps,
   principal: Principal,
@@ -84,7 +84,7 @@ export async function programsOf(
   return storeCall(() => redis.zrange(labelKey(principal, label), "0", String(most - 1)));
 }
 
-/** For programs that were cancelled by it, or of which nothing is left. */
+/** Removes a label from programs that it cancelled or that no longer exist. */
 export async function forgetLabel(
   { redis }: LabelDeps,
   principal: Principal,
@@ -94,7 +94,7 @@ export async function forgetLabel(
   await storeCall(() => redis.zrem(labelKey(principal, label), ...ids));
 }
 
-/** For a program that ended, in the background; a label that is not removed expires. */
+/** Removes the labels of a program that ended, in the background. If that fails, they expire. */
 export function forgetProgram(
   { redis }: LabelDeps,
   principal: Principal,
@@ -104,7 +104,7 @@ export function forgetProgram(
   for (const label of labels) redis.zrem(labelKey(principal, label), id).catch(() => undefined);
 }
 
-/** The same of a label that a program is given and of one that it is cancelled by. */
+/** Cuts labels to the same length when a program gets one and when it is cancelled by one. */
 const keptOf = (label: string) => label.slice(0, MAX_LABEL_CHARS);
 
 const firstRoundKey = (id: string) => `svc:ptc:${id}:first`;

@@ -1,4 +1,4 @@
-/** Counters of programs that are resumed, as operators know them from the contract of metrics. */
+/** Counters for programs with tools. Their names are part of the metrics contract with operators. */
 import { type Counter, counter, type Registry } from "@svc/service-kit";
 
 export type ResumeOutcome = "paused" | "completed" | "error" | "client_error" | "retryable_error";

@@ -1,6 +1,6 @@
 /**
- * The transition to paused: stores a pause with its new calls, and mints the token that resumes it. The first pause stores
- * the program.
+ * The transition to paused: stores a pause with its new calls, and mints the token that resumes it. The first pause also stores the
+ * program.
  */
 import {
   type PausedCall,
@@ -30,7 +30,7 @@ interface PausedRound {
   grantId?: string | undefined;
 }
 
-/** Stores the pause, and gives the answer to it. A program that nobody can resume after a failure is removed from its runner. */
+/** Stores the pause and returns its answer. If a failure leaves a program that nobody can resume, it is removed from its runner. */
 export async function pauseProgram(
   deps: PauseDeps,
   program: Program,
@@ -56,8 +56,8 @@ export async function pauseProgram(
 const isTooLarge = (error: unknown) => error instanceof ServiceError && error.code === "state_too_large";
 
 /**
- * Whether nobody can resume the program: the caller of a start that failed has no token, and a program that is over takes none. Another
- * attempt at the same round may have stored the same pause.
+ * Whether nobody can resume the program: the caller of a failed start has no token, and a program that is over accepts none. Otherwise it
+ * may be resumed, because another attempt at the same round may have stored the same pause.
  */
 async function isLost({ store }: PauseDeps, id: string, { snapshot }: RoundOrigin): Promise<boolean> {
   if (snapshot === undefined) return true;
@@ -92,7 +92,7 @@ async function storePause(
   if (config.PTC_MODE === "replay") delete to.runner_url;
   const token = tokens.mint({ executionId: id, round: to.round }, program.principal);
   const answer = pauseAnswer(paused, program.session_id, calls, token);
-  // Every further attempt must have the seed of the process that began.
+  // Every later attempt must use the hash seed of the first process.
   const stored =
     before === undefined ? { ...program, hash_seed: paused.hash_seed ?? program.hash_seed } : program;
   const change = { from: snapshot, to, lifeMs: recordLifeMs(config), added, entry, answer };

@@ -1,6 +1,6 @@
 /**
- * From what a runner says of a pause to the record and the calls that are stored. Nobody believes the runner: a call is of a declared tool,
- * is new once and waits until it has its result, and there are no more of them than a program may make.
+ * Turns a runner's report of a pause into the stored record and calls. The runner is not trusted. These checks hold: a call names a
+ * declared tool, is new only once and stays pending until it has its result, and a program makes no more calls than allowed.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import {
@@ -14,10 +14,10 @@ import {
 import { nextState, type PendingEntry, type Program, type ProgramRecord } from "./state.ts";
 import { bytesOf, storedBytesOf } from "./store.ts";
 
-/** Characters of arguments that are written in one go: some milliseconds, whatever they hold. */
+/** Characters of arguments that are serialized without yielding to the event loop: some milliseconds, whatever they contain. */
 const AT_ONCE_CHARS = 65_536;
 
-/** The calls that the pause itself reports. Only calls of declared tools are accepted. Pure. */
+/** The calls in the report of the pause itself; undefined if any is missing or not acceptable. Tools must be declared. Pure. */
 export function reportedCalls(
   { tools }: Pick<Program, "tools">,
   paused: PausedResponse,
@@ -34,18 +34,18 @@ export function reportedCalls(
 }
 
 export interface Outstanding {
-  /** All calls, in the order of the pause. */
+  /** All pending calls, in the order of the pause. */
   pending: PendingEntry[];
-  /** Ids of those that are new. */
+  /** Ids of the new calls. */
   added: ReadonlySet<string>;
-  /** The largest number in an id of the program's calls. */
+  /** The largest number in the ids of the program's calls. */
   highest: number;
 }
 
 /**
- * Where the calls of a pause are in the list of calls. `answered`: those that have their results since the pause before. Ids count upwards,
- * so one that is new is above all others. Throws sandbox_execution_failed for what only a runner that was taken over says; after PTC_MAX_CALLS
- * (`maxCalls`) was lowered also for a program that began before, which is run from the top then and is told its limit. Pure.
+ * Finds the index of each call of a pause in the list of calls. `answered`: the calls that got their results since the last pause. Ids
+ * count upwards, so a new id is above all others. Throws sandbox_execution_failed for a report that only a compromised runner sends. It
+ * throws also when PTC_MAX_CALLS (`maxCalls`) was lowered after the program began; the program then runs from the top with that limit. Pure.
  */
 export function outstandingCalls(
   before: ProgramRecord | undefined,
@@ -72,13 +72,13 @@ export function outstandingCalls(
   return { pending, added, highest };
 }
 
-/** In a record of an earlier version it is at least the number of calls. */
+/** A record of an earlier version has no `highest_call`; then it is at least the number of calls. */
 const highestOf = ({ highest_call, calls, pending }: ProgramRecord) =>
   highest_call ?? Math.max(calls, ...pending.map(({ call_id }) => callNumberOf(call_id)));
 
 const impossible = (cause: string) => new ServiceError("sandbox_execution_failed", undefined, { cause });
 
-/** Calls as they are kept. Other work goes on between large ones. */
+/** Calls in their stored form. Yields to the event loop between large ones. */
 export async function recordedCalls(calls: readonly PausedCall[]): Promise<RecordedCall[]> {
   const recorded: RecordedCall[] = [];
   let chars = 0;
@@ -94,7 +94,7 @@ export async function recordedCalls(calls: readonly PausedCall[]): Promise<Recor
   return recorded;
 }
 
-/** The record after a pause with these new calls. `stateBytes`: before them. Pure. */
+/** The record after a pause with these new calls. `stateBytes`: the size before they are added. Pure. */
 export function pausedRecord(
   before: ProgramRecord | undefined,
   paused: PausedResponse,

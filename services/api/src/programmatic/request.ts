@@ -1,4 +1,4 @@
-/** From the body of POST /v1/exec/programmatic to a start, with its tools, or to a resume. Pure. */
+/** Parses the body of POST /v1/exec/programmatic: a start with its tools, or a resume. Pure. */
 import {
   findLanguage,
   findToolCollision,
@@ -21,7 +21,7 @@ export interface StartRules extends ExecRules {
   maxTools: number;
 }
 
-/** Its `run_timeout` is the limit of one round. */
+/** `run_timeout` is the limit of one round. */
 export interface Start extends ParsedExec {
   tools: Tool[];
 }
@@ -31,7 +31,7 @@ export interface Resume {
   results: ToolResult[];
 }
 
-/** The languages that can call tools, as the runner names them. */
+/** The languages that can call tools, by the runner's names. */
 const WITH_TOOLS: readonly string[] = ["python", "bash"];
 const MAX_RESULTS = 200;
 
@@ -59,7 +59,7 @@ export function parseStart(body: unknown, rules: StartRules): Start {
   };
 }
 
-/** What makes tools callable, and repeats the order of sets. */
+/** BASH_ENV makes tools callable. PYTHONHASHSEED makes a replay see sets in the same order. */
 const TOOL_VARIABLES: readonly string[] = ["BASH_ENV", "PYTHONHASHSEED"];
 
 function parseToolEnv(env: unknown): Pick<ParsedExec, "env"> {
@@ -76,7 +76,7 @@ function roundLimit(request: ProgrammaticStartBody, { defaultRunMs, maxRunMs }: 
   return Math.min(Math.ceil(request.timeout ?? request.run_timeout ?? defaultRunMs), maxRunMs);
 }
 
-/** The tools of a start, maybe none: names, descriptions and schemas. No two tools may have one name in the program. */
+/** The tools of a start, maybe none: names, descriptions and schemas. No two tools may map to the same name in the program. */
 function parseTools(declared: readonly unknown[], language: string, maxTools: number): Tool[] {
   if (declared.length > maxTools) {
     throw invalidRequest([{ path: "tools", problem: `must have at most ${maxTools} items` }]);

@@ -1,7 +1,7 @@
 /**
- * Resuming a paused program: accepts the results, then makes the next round. The round is live while the paused program is
- * kept by its runner, otherwise a replay from the top; the caller sees no difference. A resume goes on without its client,
- * and its answer is kept for the next request with the same results.
+ * Resumes a paused program: accepts the results, then makes the next round. The round is live while the runner still keeps the paused
+ * program, otherwise it is a replay from the top. The caller sees no difference. A resume goes on when its client disconnects, and its
+ * answer is kept for the next request with the same results.
  */
 import {
   type ErrorCode,
@@ -44,18 +44,18 @@ export interface ResumeDeps extends PauseDeps, CancelDeps, Pick<ExecDeps, "princ
 
 interface ResumeRequest {
   request: FastifyRequest;
-  /** Its client has left. It then waits no longer for another request's answer; a round that it makes goes on. */
+  /** Aborted when its client disconnects. It then stops waiting for another request's answer, but a round that it makes goes on. */
   left: AbortSignal;
   stream: RunStream | undefined;
   onMode: (mode: Mode) => void;
 }
 
-/** A resume whose results are accepted. Its answer is kept in its entry. */
+/** A resume whose results are accepted. `entry` keeps its answer. */
 interface Resume extends Stored {
   results: AcceptedResults;
   entry: OwnEntry;
   requestId: string;
-  /** Of the request. */
+  /** The trace context of the request. */
   trace: TraceContext | undefined;
   cancelled: AbortSignal;
   onMode: (mode: Mode) => void;
@@ -64,11 +64,11 @@ interface Resume extends Stored {
 }
 
 /**
- * Failures after which the frozen program is still kept: its runner, or the way there, was busy. A runner that has lost it says
- * `execution_not_found`.
+ * Failures after which the runner still keeps the frozen program: its runner, or the way to it, was busy. A runner that has lost the program
+ * answers `execution_not_found` instead.
  */
 const NEVER_STARTED: ReadonlySet<ErrorCode> = new Set(["queue_saturated", "sandbox_setup_failed"]);
-/** Failures that another attempt would not repair, or must not. */
+/** Failures after which another attempt would not help, or is not allowed. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "execution_cancelled",
   "execution_timeout",
@@ -101,14 +101,14 @@ export async function handleResume(
   }
 }
 
-/** A request that waits holds what it needs alone: a body may have large fields that nobody reads. */
+/** Drops the body after parsing, because a waiting request must not hold large fields that nobody reads. */
 function takeBody(request: FastifyRequest): ReturnType<typeof parseResume> {
   const parsed = parseResume(request.body);
   request.body = undefined;
   return parsed;
 }
 
-/** The same token and results give the same answer; the round is made once. */
+/** Makes the round once. The same token and results give the same answer. */
 async function resumeOnce(
   { request, left, stream, onMode }: ResumeRequest,
   deps: ResumeDeps,
@@ -122,7 +122,7 @@ async function resumeOnce(
   noteRun(request, { exec_id: executionId });
   const onEnd = (end: RoundEnd) => noteRun(request, factsOfEnd(end));
   const labels = new Set<string>();
-  // Clients label every request anew, and cancel by the label of the one that they gave up.
+  // Clients give every request a new label, and cancel with the label of the request that they gave up.
   const label = labelOf(request.headers);
   if (label !== undefined) {
     labels.add(label);
@@ -136,7 +136,7 @@ async function resumeOnce(
   const asked = { store: roundAnswerKey(executionId, round), body: results.digest, left, onWait };
   const outcome = await cancellations.during(executionId, (cancelled) =>
     once.run(asked, ({ entry }) =>
-      // A refusal changes nothing, so the token stays good.
+      // A refusal changes nothing, so the token stays valid.
       deps.holdingRound(principal, async () => {
         const stored = await results.accept();
         const { program, snapshot } = stored;
@@ -153,14 +153,14 @@ async function resumeOnce(
       }),
     ),
   );
-  // Its earlier answers were renewed when this one was made.
+  // For a replay this was done already, when its answer was made.
   if (!outcome.replayed) renewal.renew(continuation, Date.now());
   const answer = outcome.answer as ProgrammaticResponse;
   if (answer.status !== "tool_call_required") forgetProgram(deps, principal, labels, executionId);
   return { ...outcome, answer };
 }
 
-/** In the background: what the resume before has left is kept for longer than until this one. */
+/** Runs in the background: the previous resume already keeps the label for longer than until this one. */
 function renewStartLabel(
   deps: ResumeDeps,
   labels: Set<string>,
@@ -197,7 +197,7 @@ async function attemptRound(deps: ResumeDeps, resume: Resume): Promise<Programma
     } catch (error) {
       cancelled.throwIfAborted();
       const code = error instanceof ServiceError ? error.code : "internal_error";
-      // The attempt of a process that stops goes on without it, and the next request finds it.
+      // When this process stops, the attempt goes on without it, and the next request finds it.
       if (code === "state_too_large" || error instanceof ProducerStopped) throw error;
       deps.log.warn({ request_id: requestId, mode, err: error }, "attempt to resume a program failed");
       snapshot = await nextAttempt(deps, id, snapshot, code);
@@ -228,7 +228,7 @@ function runAttempt(
     : jobs.fromTop(one, { calls, runMs });
 }
 
-/** Gives the next attempt its own number, so that it does not join the job of the one that failed. */
+/** Gives the next attempt its own number, so that it does not join the job of the failed attempt. */
 export async function nextAttempt(
   { store, config }: Pick<ResumeDeps, "store" | "config">,
   id: string,

@@ -1,6 +1,6 @@
 /**
- * The only module here that hands jobs to the queue: one attempt of one round is one job. The job resumes the paused
- * program, or runs it from the top with the recorded results. Returns how the round ended; every failure is a ServiceError.
+ * The only module in this folder that adds jobs to the queue. One attempt of one round is one job. The job resumes the paused program,
+ * or runs it from the top with the recorded results. Returns how the round ended; every failure is a ServiceError.
  */
 import {
   type CallAnswer,
@@ -24,10 +24,10 @@ import type { EndedRound } from "./completion.ts";
 import type { Program } from "./state.ts";
 import type { ToolExchanges } from "./tool-exchanges.ts";
 
-/** Bytes of results that travel with a resume itself, together. */
+/** The largest total size of results that travel in the job of a resume, in bytes. */
 const SMALL_BYTES = 8192;
 
-/** `grantId`: the grant of the calls, where this attempt has a new one. */
+/** `grantId`: the grant for the calls, if this attempt has a new one. */
 export type RoundEnd = ({ paused: PausedResponse } | { ended: EndedRound }) & {
   grantId?: string;
 };
@@ -40,11 +40,11 @@ export interface Attempt {
   number: number;
   requestId: string;
   signal: AbortSignal;
-  /** Where its job waits. */
+  /** The place of its job in the queue. */
   place: Place;
-  /** Of the request. */
+  /** The trace context of the request. */
   trace?: TraceContext | undefined;
-  /** Reads what the program writes; absent: nobody does. */
+  /** Follows the program's output; absent when nobody does. */
   stream?: RunStream | undefined;
 }
 
@@ -71,16 +71,16 @@ export class RoundJobs {
     this.#exchanges = exchanges;
   }
 
-  /** Runs the program from the top. `calls`: how many are recorded, `runMs`: what they took. */
+  /** Runs the program from the top. `calls`: how many calls are recorded; `runMs`: run time so far. */
   async fromTop(attempt: Attempt, { calls, runMs }: { calls: number; runMs: number }): Promise<RoundEnd> {
     const { program, round } = attempt;
     const { JOB_TIMEOUT, PTC_MAX_CALLS } = this.#config;
     const job = this.#jobOf(attempt, Math.min(program.run_timeout + Math.ceil(runMs), JOB_TIMEOUT));
-    // A job that another replica queued keeps its exchange. Nobody else queues a first round.
+    // A job that another replica queued keeps its own exchange. Only this replica queues a first round.
     if (round > 1 && (await this.#jobs.exists(job)))
       return endOf(await this.#run(job, attempt, attempt.signal, attempt.place), program);
     const { callback, opened } = this.#exchanges.open(program, attempt.requestId);
-    // A first call waits for its exchange to open, but would find the exchange of an earlier attempt.
+    // A call waits until an exchange is open. In a later attempt it would find the exchange of an earlier one, so this must finish first.
     if (round > 1 || attempt.number > 1) await opened;
     job.ptc = {
       mode: calls > 0 ? "replay" : "live",
@@ -89,7 +89,7 @@ export class RoundJobs {
       tools_json: JSON.stringify(program.tools),
       callback,
       hash_seed: program.hash_seed,
-      // The limit may have been lowered since they were made.
+      // The limit may have been lowered since those calls were made.
       max_calls: Math.max(0, PTC_MAX_CALLS - calls),
     };
     this.#submitted.inc({ language: program.language });
@@ -97,9 +97,9 @@ export class RoundJobs {
     try {
       return { ...(await this.#runBeside(opened, job, attempt, attempt.place)), grantId };
     } catch (error) {
-      // The exchange must be open before anything closes it.
+      // The opening must be over before anything closes the exchange.
       await opened.catch(() => undefined);
-      // While the store is away, or when this process stops, the job may still run, and the next request may find it.
+      // While Redis is unreachable, or when this process stops, the job may still run, and the next request may find it.
       const isOver = !isStoreAway(error) && !(error instanceof ProducerStopped);
       if (isOver) this.#exchanges.revoke(grantId, attempt.requestId);
       throw error;
@@ -107,8 +107,8 @@ export class RoundJobs {
   }
 
   /**
-   * Resumes the frozen program. Small answers travel with the job. Large ones, and answers after which calls are still
-   * pending, go to the tool call server at the same time. `pending`: the number of pending calls, these included.
+   * Resumes the frozen program. Small answers travel in the job. Large answers, and answers that leave calls pending, go to the tool call
+   * server at the same time. `pending`: the number of pending calls, including the answered ones.
    */
   async resume(
     attempt: Attempt,
@@ -131,7 +131,7 @@ export class RoundJobs {
     return this.#runBeside(handOver, job, attempt, "first");
   }
 
-  /** Runs a job beside something that it needs: when that fails, the job is cancelled. */
+  /** Runs a job in parallel with a request that it depends on. If that request fails, the job is cancelled. */
   async #runBeside(
     needed: Promise<unknown>,
     job: Job,
@@ -153,18 +153,18 @@ export class RoundJobs {
     return this.#jobs.run(job, signal, place);
   }
 
-  /** Ends an attempt that waits or runs, whichever process waits for its end, and also where that process is gone. */
+  /** Cancels a waiting or running attempt, whichever process awaits it, and even if that process is gone. */
   async cancel(executionId: string, { round, number }: Pick<Attempt, "round" | "number">): Promise<void> {
     await this.#jobs.cancel(attemptId(executionId, { round, number }));
   }
 
-  /** Kills a frozen program in the background, as soon as a worker has time. One that is not found expires on its runner. */
+  /** Kills a frozen program in the background, as soon as a worker is free. If that fails, the program expires on its runner. */
   discard(program: Program, runnerUrl: string, requestId: string): void {
     const signal = new AbortController().signal;
     const attempt = { program, round: 0, number: 0, requestId, signal, place: "first" as const };
     const job = withoutSource(this.#jobOf(attempt, program.run_timeout));
     job.discard = { runner_url: runnerUrl };
-    // A program that was paused at several places is removed from each.
+    // Each discard has its own id, so that a program that was paused on several runners is removed from each.
     job.job_id = `${program.execution_id}.discard.${newId()}`;
     const expires = performance.now() + this.#config.TOOL_CALL_REQUEST_TIMEOUT;
     const isLater = (error: unknown) => isSaturated(error) && performance.now() < expires;
@@ -204,7 +204,7 @@ export class RoundJobs {
 const attemptId = (executionId: string, { round, number }: Pick<Attempt, "round" | "number">) =>
   `${executionId}.${round}.${number}`;
 
-/** A paused program already has its source, its arguments, its input and its own files. */
+/** Strips what a paused program already has: source, arguments, standard input, inline files and environment. */
 function withoutSource({ stdin: _s, inline: _i, env: _e, ...job }: Job): Job {
   return { ...job, code: "", args: [] };
 }
@@ -221,19 +221,19 @@ export function endOf(result: JobResult, { run_timeout }: Pick<Program, "run_tim
   return { paused: withRoundLimit(parsed.data, run_timeout) };
 }
 
-/** What the log says of the end of a round. */
+/** The log fields for the end of a round. */
 export function factsOfEnd(end: RoundEnd): RunFacts {
   return factsOfAnswer("paused" in end ? end.paused : end.ended);
 }
 
-/** A program that repeats itself is given the time of all its rounds; a caller is told that of one. */
+/** A replay gets the run time of all rounds, but the caller sees the limit of one round. */
 function withRoundLimit<Told extends { limits?: UsedLimits | undefined }>(told: Told, roundMs: number): Told {
   const { limits } = told;
   if (limits === undefined) return told;
   return { ...told, limits: { ...limits, run_timeout_ms: Math.min(limits.run_timeout_ms, roundMs) } };
 }
 
-/** Answers that are small enough together to travel with the resume itself; undefined: they are not. */
+/** The answers, if they are small enough together to travel in the job of a resume; else undefined. */
 export function smallAnswers(answers: readonly CallAnswer[]): CallAnswer[] | undefined {
   const bytes = answers.reduce((sum, { outcome }) => sum + outcomeBytes(outcome), 0);
   return bytes > SMALL_BYTES ? undefined : [...answers];

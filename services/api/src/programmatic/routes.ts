@@ -1,4 +1,4 @@
-/** POST /v1/exec/programmatic, for starts and resumes, and its cancel route. Parsing and the work are elsewhere. */
+/** POST /v1/exec/programmatic, for starts and resumes, and its cancel route. Parsing and the work are in other modules. */
 import {
   cancelRequestSchema,
   cancelResponseSchema,
@@ -28,7 +28,7 @@ import type { ProgrammaticDeps } from "./wiring.ts";
 
 export const PROGRAMMATIC_ROUTE = "/v1/exec/programmatic";
 
-/** An empty token makes no resume. */
+/** A start may have an empty token. */
 const START_FIELDS: ReadonlySet<string> = new Set([
   ...Object.keys(programmaticStartSchema.shape),
   "continuation_token",
@@ -38,7 +38,7 @@ const CANCEL_FIELDS: ReadonlySet<string> = new Set(Object.keys(cancelRequestSche
 
 export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): void {
   const common = {
-    // request.ts parses bodies: its rules go beyond their shape.
+    // request.ts validates bodies: its rules go beyond the schema.
     validatorCompiler: () => (value: unknown) => ({ value }),
     errorHandler: async (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
       sendError(request, reply, permanentRefusal(toServiceError(error, request))),

@@ -1,6 +1,6 @@
 /**
- * The transition from created to running: builds a program from its request and makes its first round. Nothing is stored
- * before the first pause: the caller still waits for its start, and a start whose caller leaves is cancelled.
+ * The transition from created to running: builds a program from its request and makes its first round. The program is not stored before
+ * its first pause: its caller still waits for the start, and a start whose caller disconnects is cancelled.
  */
 import { randomInt } from "node:crypto";
 import {
@@ -34,7 +34,7 @@ export interface StartDeps
     Pick<ExecDeps, "runtimes" | "feed" | "principalOf" | "planLimitsOf" | "lookupRecords" | "holdingSeat"> {}
 
 const HASH_SEEDS = 2 ** 32;
-/** Failures of an attempt whose program may have started; with other codes it did not. */
+/** Failures after which the program may have started. With other codes it has not. */
 const AFTER_START: ReadonlySet<ErrorCode> = new Set([
   "sandbox_execution_failed",
   "execution_timeout",
@@ -78,7 +78,7 @@ export async function handleStart(
         paused = ended.status === "tool_call_required";
         return ended;
       } finally {
-        // A cancellation that came before the record left it to this replica, and may be why the round failed.
+        // A cancellation that found no record leaves the program to this replica. It may also be the reason why the round failed.
         if (label !== undefined) await cancellations.look([execution_id]);
       }
     });
@@ -93,7 +93,7 @@ export async function handleStart(
   }
 }
 
-/** Aborting the signal cancels the program. */
+/** Makes the first round, with a retry from the top. Aborting the signal cancels the program. */
 async function firstRound(
   deps: PauseDeps,
   first: Omit<Attempt, "number">,
@@ -149,7 +149,7 @@ async function programOf(request: FastifyRequest, principal: Principal, deps: St
   };
 }
 
-/** A failure of the service after the program started names its execution. */
+/** Adds the execution's session to a failure of the service that happens after the program started. */
 export function withExecution(error: unknown, { session_id }: Program): unknown {
   if (!(error instanceof ServiceError) || error.status < 500) return error;
   return new ServiceError(error.code, error.message, {

@@ -1,12 +1,12 @@
 /**
  * The states of a program that calls tools, and every transition between them, as data. The record in Redis
- * (`svc:ptc:<execution id>`, store.ts) is the truth of a program, and its list of calls (`:history`) the truth of each call.
+ * (`svc:ptc:<execution id>`, store.ts) is the source of truth for a program; its list of calls (`:history`) is the one for each call.
  * Pure.
  *
  * Copies of a call exist elsewhere, and none of them decides what a caller sees:
  * - tool call server (`svc:tool:<execution id>:*`): the calls of the current attempt, where the gateway correlates them with
  *   the paused execution and a pause of more than a second waits for results;
- * - egress ledger (`tool_call_ids`): which calls were charged, so that a repeated request costs nothing;
+ * - egress ledger (`tool_call_ids`): which calls were charged, so that a repeated request is not charged again;
  * - runner (CallHistory): the calls of the process in its jail. It is built from `:history` when a program is run again.
  */
 import {
@@ -36,13 +36,13 @@ export const EVENTS = [
   "start",
   /** The round ended with calls that need results. */
   "pause",
-  /** The caller's results for the last pause. */
+  /** The caller sent results for the last pause. */
   "results",
-  /** Results that differ from those already accepted for that pause. */
+  /** The caller sent results that differ from those already accepted for that pause. */
   "other_results",
-  /** The attempt to make the round broke; the round is attempted again. */
+  /** The attempt to make the round failed; another attempt follows. */
   "retry",
-  /** The program ended well. */
+  /** The program ended successfully. */
   "complete",
   /** The program ended with an error, or cannot go on. */
   "fail",
@@ -53,24 +53,24 @@ export const EVENTS = [
 export type Event = (typeof EVENTS)[number];
 
 export type Transition =
-  /** `by`: the module that makes it. `stored`: it is one run of lua/transition.lua. */
+  /** `by`: the module that makes the transition. `stored`: whether it is one run of lua/transition.lua. */
   { next: State; by: string; stored: boolean } | { refused: ErrorCode };
 
 const to = (next: State, by: string): Transition => ({ next, by, stored: true });
-/** Before its first pause nothing is stored: a program has no token yet, and its caller still waits for the start. */
+/** Before its first pause a program is not stored: it has no token yet, and its caller still waits for the start. */
 const inProcess = (next: State, by: string): Transition => ({ next, by, stored: false });
 const refused = (code: ErrorCode): Transition => ({ refused: code });
 
-/** Redis removes the record with its time to live. */
+/** Redis removes the record when its TTL ends. */
 const expires = inProcess("expired", "expiry");
 /** Only a record that exists expires. */
 const stays = (state: State): Transition => inProcess(state, "expiry");
 const unknown = refused("execution_expired");
-/** The round was taken from the attempt that reports: another one was faster, or the store came back with an earlier record. */
+/** The reporting attempt no longer owns the round: another attempt was faster, or Redis came back with an earlier record. */
 const overtaken = refused("store_unavailable");
 const cancelled = refused("execution_cancelled");
 
-/** Of a program that is over. */
+/** Transitions of a program that is over. */
 const ENDED = {
   start: overtaken,
   pause: overtaken,
@@ -148,10 +148,10 @@ export function nextState(state: State, event: Event): State {
   return transition.next;
 }
 
-/** States that a record may have; the others have none. */
+/** States that a record may have. In the other states there is no record. */
 export type StoredState = Exclude<State, "created" | "running" | "expired">;
 
-/** What never changes of a program: enough to run it again from the top. JSON in Redis. */
+/** The immutable part of a program: enough to run it again from the top. JSON in Redis. */
 export interface Program {
   v: 1;
   execution_id: string;
@@ -173,9 +173,9 @@ export interface Program {
   env?: string[];
   tools: Tool[];
   hash_seed: number;
-  /** What the caller may cancel it by. */
+  /** The label with which the caller may cancel it. */
   label?: string;
-  /** Of the request that started it, where that was traced. */
+  /** Trace context of the request that started it, if that was traced. */
   trace?: TraceContext;
 }
 
@@ -185,39 +185,39 @@ export interface PendingEntry {
   at: number;
 }
 
-/** Live: the paused program goes on. Replay: it is run again from the top and is given the recorded results. */
+/** Live: the paused program goes on. Replay: the program runs again from the top with the recorded results. */
 export type Mode = "live" | "replay";
 
-/** What changes of a program. JSON in Redis, written by lua/transition.lua alone. */
+/** The mutable part of a program. JSON in Redis, written only by lua/transition.lua. */
 export interface ProgramRecord {
   status: StoredState;
   /** Rounds that ended with an answer; the token of the last pause holds this number. */
   round: number;
   pending: PendingEntry[];
-  /** Where the frozen program is; absent when there is none. */
+  /** The runner that keeps the frozen program; absent when none does. */
   runner_url?: string;
-  /** Pays for the calls of the attempt that paused last. */
+  /** The grant whose budget pays for the calls of the attempt that paused last. */
   grant_id?: string;
   /** ms since 1970. */
   paused_at: number;
-  /** Characters of output that the answer of the last pause told. */
+  /** Characters of output in the answer of the last pause. */
   told?: { stdout: number; stderr: number };
   /** Run time of the attempt that paused last, ms. */
   run_ms: number;
-  /** Calls in the list. */
+  /** Number of calls in the list. */
   calls: number;
-  /** The largest number in an id of theirs; absent in a record of an earlier version. */
+  /** The largest number in the ids of the calls; absent in a record of an earlier version. */
   highest_call?: number;
   /** Bytes of the text of all results. */
   history_bytes: number;
   /** Bytes of the program and its calls without results. */
   state_bytes: number;
-  /** Bytes of the program, its calls and their results as they are stored, in all places; absent in a record of an earlier version. */
+  /** Bytes of the program, its calls and their results, as stored in all places; absent in a record of an earlier version. */
   stored_bytes?: number;
-  /** Bytes of all answers to results. */
+  /** Bytes of all stored answers to resumes. */
   answer_bytes?: number;
-  /** Namespace of the principal that all of these count for; a program of an earlier version has none. */
+  /** Namespace of the principal to whose stored bytes all of these count; absent in a record of an earlier version. */
   owner?: string;
-  /** While it is resuming: the digest of the accepted results, and the attempt that is made, counted from 1. */
+  /** While resuming: the digest of the accepted results, and the current attempt, counted from 1. */
   attempt?: { results: string; mode: Mode; number: number };
 }

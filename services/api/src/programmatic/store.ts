@@ -1,8 +1,8 @@
 /**
- * The store of paused programs in Redis, shared by all replicas. Each transition is one compare-and-swap from a record that
- * was read, so two replicas never move one program on twice. A program lost with the store is an expired execution. What is stored of
- * programs, with their results and answers, counts in the bytes of their principal: beyond the limit no program starts, and beyond
- * twice as many none goes on, so that those that have started find room to end.
+ * The store of paused programs in Redis, shared by all replicas. Each transition is one compare-and-swap on a record that was read, so two
+ * replicas never make the same transition twice. A program whose data Redis lost is an expired execution. Programs, their results and
+ * their answers count towards the stored bytes of their principal. Beyond the limit no program starts, and beyond twice the limit none
+ * goes on, so that programs that have started have room to end.
  */
 import { type CallAnswer, historyKey, newId, type RecordedCall, ServiceError } from "@svc/contracts";
 import {
@@ -19,9 +19,9 @@ import type { OwnEntry } from "../once/once.ts";
 import type { Program, ProgramRecord } from "./state.ts";
 
 const TRANSITION = new URL("./lua/transition.lua", import.meta.url);
-/** Of the keys and fields of a program, beside what they hold. */
+/** Overhead of the Redis keys and fields of a program, without their values. */
 const KEYS_BYTES = 4096;
-/** Of a call or its outcome, beside its text. */
+/** Overhead of a call or its outcome, without its text. */
 const PART_BYTES = 128;
 
 type Arguments = (string | number)[];
@@ -29,7 +29,7 @@ type Arguments = (string | number)[];
 const recordKey = (id: string) => `svc:ptc:${id}`;
 const programKey = (id: string) => `svc:ptc:${id}:program`;
 
-/** A record as it was read: its text is what a change is compared with. */
+/** A record as it was read. Its text is the expected value of the compare-and-swap. */
 export interface Snapshot {
   record: ProgramRecord;
   text: string;
@@ -42,7 +42,7 @@ export interface Stored {
 }
 
 export interface Change {
-  /** The record that must still be there; undefined: none. */
+  /** The record that must still be there; undefined when there must be none. */
   from: Snapshot | undefined;
   to: ProgramRecord;
   lifeMs: number;
@@ -67,12 +67,12 @@ export class ProgramStore {
     this.#transition = luaCommand(redis, "svcTransition", [STORED, TRANSITION], 6);
   }
 
-  /** Throws when the principal of this namespace has too much stored for another program. */
+  /** Throws when the principal of this namespace has no room for another program. */
   async refuseWhenFull(owner: string): Promise<void> {
     if (await this.#stored.isFull(owner)) throw tooMuchStored(this.#stored.most);
   }
 
-  /** A program that is over has a record alone. */
+  /** Reads a program and its record. A program that is over has only a record. */
   async read(id: string): Promise<Partial<Stored>> {
     const [text, program] = await storeCall(() => this.#redis.mget(recordKey(id), programKey(id)));
     return {
@@ -88,8 +88,8 @@ export class ProgramStore {
   }
 
   /**
-   * Makes a transition; undefined when the record is another than the one that it starts from. Of a program that is over only the record
-   * stays, and says how it ended.
+   * Makes a transition; undefined when the record differs from `change.from`. Of a program that is over only the record stays, and says
+   * how it ended.
    */
   async transition(id: string, change: Change): Promise<Snapshot | undefined> {
     const kept = change.answer === undefined ? undefined : change.entry;
@@ -103,8 +103,8 @@ export class ProgramStore {
   }
 
   /**
-   * Makes a transition that only a cancellation may forestall. Where another attempt did, or the store came back with an earlier record, a
-   * repeat of the request finds what there is.
+   * Makes a transition that only a cancellation is expected to prevent. If another attempt was faster, or Redis came back with an earlier
+   * record, it throws store_unavailable: a repeat of the request works with the current record.
    */
   async advance(id: string, change: Change): Promise<Snapshot> {
     const done = await this.transition(id, change);
@@ -120,7 +120,7 @@ const MOVED = "The program is not where this request left it; it is safe to repe
 
 const isOver = ({ status }: ProgramRecord) => status !== "paused" && status !== "resuming";
 
-/** `kept`: the entry that keeps the answer. The text of the record is of this change alone. */
+/** `kept`: the entry that keeps the answer. A random `change` id makes the text of the record unique to this change. */
 function argumentsOf(
   id: string,
   { from, to, lifeMs, program, outcomes = [], added = [], answer }: Change,
@@ -130,7 +130,7 @@ function argumentsOf(
   const entry = kept?.with(answer) ?? "";
   const record = kept === undefined ? to : withAnswer(to, entry);
   const text = JSON.stringify({ ...record, change: newId() });
-  // Its end, and the answer to what was let in, are always stored.
+  // The limit applies to the first pause and to results. The end of a program, and the answer to accepted results, are always stored.
   const isBounded = program !== undefined || outcomes.length > 0;
   const args = [
     recordKey(id),
@@ -159,14 +159,14 @@ const withAnswer = (record: ProgramRecord, entry: string): ProgramRecord => ({
   answer_bytes: (record.answer_bytes ?? 0) + Buffer.byteLength(entry),
 });
 
-/** Of a program that is over only its answers are large. `text`: of the record. */
+/** Stored bytes of a program. When it is over, only its answers count, as the rest is small. `text`: the text of the record. */
 function totalBytes(record: ProgramRecord, text: string): number {
   const { state_bytes, history_bytes, stored_bytes = state_bytes + history_bytes, answer_bytes = 0 } = record;
   return isOver(record) ? answer_bytes : KEYS_BYTES + Buffer.byteLength(text) + stored_bytes + answer_bytes;
 }
 
-/** Bytes of what is stored as JSON. */
+/** Bytes of a value as JSON. */
 export const bytesOf = (value: object) => Buffer.byteLength(JSON.stringify(value));
 
-/** Of a call or an outcome: it lies here and, but for small results, with the tool call server. */
+/** Stored bytes of a call or an outcome, counted twice: the tool call server has a copy, too, except of small results. */
 export const storedBytesOf = (part: RecordedCall | CallAnswer["outcome"]) => 2 * bytesOf(part) + PART_BYTES;

@@ -1,6 +1,6 @@
 /**
- * Continuation tokens: which execution goes on, and from which pause. Opaque to callers, authenticated, bound to the
- * principal by tenant and user alone. `svc1.<execution id>.<round>.<principal tag>.<mac>`. Pure.
+ * Continuation tokens: they say which execution to resume, and from which pause. They are opaque to callers, authenticated, and bound to
+ * the principal by tenant and user alone. `svc1.<execution id>.<round>.<principal tag>.<mac>`. Pure.
  */
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto";
 import { ID_PATTERN, type Principal, ServiceError } from "@svc/contracts";
@@ -18,10 +18,10 @@ export interface Continuation {
 export class ContinuationTokens {
   readonly #key: KeyObject;
 
-  /** The secret: SVC_CONTINUATION_SECRET, or one derived from the internal token. */
+  /** `secret`: SVC_CONTINUATION_SECRET; when it is empty, the key is derived from the internal token. */
   constructor(secret: string, internalToken: string) {
     const [material, info] = secret === "" ? [internalToken, "from-internal-token"] : [secret, "own-secret"];
-    // Bytes would be made a key again for each token, which costs more than the rest.
+    // A KeyObject, because with raw bytes Node would import the key for each token, which costs more than the rest.
     this.#key = createSecretKey(Buffer.from(hkdfSync("sha256", material, "svc-continuation:v1", info, 32)));
   }
 
@@ -30,7 +30,7 @@ export class ContinuationTokens {
     return `${text}.${this.#mac(text)}`;
   }
 
-  /** Throws `invalid_continuation_token` for what this service did not mint, `forbidden` for another principal's. */
+  /** Throws `invalid_continuation_token` for a token that this service did not mint, and `forbidden` for another principal's token. */
   open(token: string, principal: Principal): Continuation {
     const [version, executionId = "", round = "", tag = "", mac = "", ...rest] = token
       .slice(0, MAX_CHARS + 1)

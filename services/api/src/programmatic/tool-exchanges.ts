@@ -26,20 +26,20 @@ import {
 } from "@svc/service-kit";
 import type { Program } from "./state.ts";
 
-/** How long the calls of a paused program may take to be recorded. */
+/** How long to wait until the calls of a paused program are recorded. */
 const RECORDED_MS = 10_000;
-/** The calls of a program that lives longer are refused, and its next resume runs it again with a new token. */
+/** The longest life of a callback token. Calls of a program that lives longer are refused; its next resume runs it again with a new token. */
 const MAX_TOKEN_SECONDS = 7200;
 
-/** What a listing has of a call beside its name and arguments, and beside all calls. */
+/** Allowance for the rest of a listing: for each call beside its name and arguments, and once for the listing itself. */
 const AROUND_CALL = { bytes: 1024, values: 8 } as const;
 
 type InnerRequest = Parameters<InnerClient["send"]>[0];
 
 export interface OpeningExchange {
-  /** What the callback token is sealed from when a worker starts the job. */
+  /** The data from which the callback token is sealed when a worker starts the job. */
   callback: ProgrammaticJob["callback"];
-  /** The tool call server knows the exchange. */
+  /** Resolves when the tool call server knows the exchange. */
   opened: Promise<unknown>;
 }
 
@@ -63,7 +63,7 @@ export class ToolExchanges {
     this.#log = log;
   }
 
-  /** Opens an exchange, in place of an older one of the same execution. */
+  /** Opens an exchange. It replaces an older one of the same execution. */
   open(program: Program, requestId: string): OpeningExchange {
     const tools = program.tools.map(({ name }) => name);
     const { execution_id, session_id } = program;
@@ -75,7 +75,7 @@ export class ToolExchanges {
     };
   }
 
-  /** A program that runs and pauses for as long as it may, call after call. */
+  /** The longest that a program may live: the full run time, and the longest pause after each call. */
   #longestSeconds(): number {
     const { JOB_TIMEOUT, PTC_MAX_CALLS, TOOL_CALL_REQUEST_TIMEOUT } = this.#config;
     const ms = JOB_TIMEOUT + (PTC_MAX_CALLS + 1) * TOOL_CALL_REQUEST_TIMEOUT;
@@ -83,8 +83,8 @@ export class ToolExchanges {
   }
 
   /**
-   * The given calls as they were recorded, in that order. state_too_large: together they have more bytes than any state, or more values
-   * than JSON may have.
+   * The given calls as they were recorded, in that order. Throws state_too_large when together they have more bytes than a state may have,
+   * or more JSON values than allowed.
    */
   async recorded(
     executionId: string,
@@ -129,13 +129,13 @@ export class ToolExchanges {
     );
   }
 
-  /** Closes the exchange and revokes its grant in the background. Both expire when that fails. */
+  /** Closes the exchange and revokes its grant, in the background. If that fails, both expire. */
   end(executionId: string, grantId: string | undefined, requestId: string): void {
     this.#inBackground(this.#server, { method: "DELETE", path: `/sessions/${executionId}`, requestId });
     this.revoke(grantId, requestId);
   }
 
-  /** Revokes the grant of an exchange that is closed. */
+  /** Revokes the grant of an exchange that is no longer used, in the background. */
   revoke(grantId: string | undefined, requestId: string): void {
     if (grantId === undefined) return;
     this.#inBackground(this.#gateway, {
@@ -171,7 +171,7 @@ export class ToolExchanges {
   }
 }
 
-/** Results are JSON text already. */
+/** Builds the body as text, because results are already JSON text. */
 function resultsBody(answers: readonly CallAnswer[]): string {
   const items = answers.map(({ call_id, outcome }) =>
     "result_json" in outcome

@@ -1,10 +1,10 @@
 /**
- * Bounds the memory of repeated resumes in this process: each keeps its results while it waits for the first one's answer, and takes no
- * seat. The bound is for each caller, over all of its programs.
+ * Bounds the memory of repeated resumes in this process. Each holds its results while it waits for the first one's answer, and takes no
+ * seat. The bound applies to each caller, over all of its programs.
  */
 import { ServiceError } from "@svc/contracts";
 
-/** What a request costs beside its results. */
+/** The cost of a waiting request without its results. */
 const LEAST_BYTES = 65_536;
 const RETRY_SECONDS = "5";
 const CROWDED =
@@ -14,12 +14,12 @@ export class WaitingResults {
   readonly #maxBytes: number;
   readonly #held = new Map<string, number>();
 
-  /** `maxBytes`: of each caller. */
+  /** `maxBytes`: limit for each caller. */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  /** Returns what is called when they are held no longer. A caller that holds nothing yet is not refused, so that one can always wait. */
+  /** The returned function releases the results. A caller that holds nothing yet is never refused, so that one request can always wait. */
   hold(caller: string, resultBytes: number): () => void {
     const bytes = LEAST_BYTES + resultBytes;
     const held = this.#held.get(caller) ?? 0;

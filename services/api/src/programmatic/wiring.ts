@@ -1,4 +1,4 @@
-/** Builds what the programmatic routes work with. */
+/** Builds the dependencies of the programmatic routes. */
 import type {
   Cancellations,
   Config,

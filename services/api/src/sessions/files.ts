@@ -1,4 +1,4 @@
-/** The files of a session's state: their names, and the bytes of one. The state is read as a stream; a damaged one is refused. */
+/** Lists the files of a session's state and reads one of them. The state is read as a stream; a damaged state is an error. */
 import { Readable } from "node:stream";
 import { byteSize, isReservedName, ServiceError, type Snapshot, snapshotNamespaceOf } from "@svc/contracts";
 import { DamagedArchive, decompress, LargeArchive, readArchive } from "@svc/session-archive";
@@ -16,7 +16,7 @@ export interface StateFile {
   mode: number;
 }
 
-/** By path, as they are found. */
+/** Yields the files in the order of the archive. */
 async function* filesOf(
   snapshot: Snapshot,
   namespace: string,
@@ -46,10 +46,10 @@ async function* jsonOf(files: AsyncIterable<StateFile>): AsyncGenerator<string> 
   yield before === "," ? "]}" : `${before}]}`;
 }
 
-/** As much of a list is waited for before it is sent: what fails until then can be answered. */
+/** This much of a list is buffered before it is sent, so that a failure until then can still be an error answer. */
 const BEGINNING_CHARS = 2 ** 20;
 
-/** The JSON of all files: a text, or a stream where the names are very long, which must be read or destroyed. */
+/** The JSON of all files: a text, or, when it is long, a stream. The stream must be read or destroyed. */
 export async function fileList(...of: Parameters<typeof filesOf>): Promise<string | Readable> {
   const json = jsonOf(filesOf(...of));
   let beginning = "";
@@ -65,7 +65,7 @@ async function* continued(beginning: string, rest: AsyncIterable<string>): Async
   yield* rest;
 }
 
-/** One file, once it is found; undefined where the state has none of this name. Its bytes must be read or destroyed. */
+/** One file; undefined when the state has no file of this name. Its bytes must be read or destroyed. */
 export async function fileOf(
   snapshot: Snapshot,
   name: string,
@@ -81,7 +81,7 @@ export async function fileOf(
       const { body, ...member } = step.value;
       if (member.type === "file" && member.path === name) {
         const bytes = Readable.from(body, { objectMode: false });
-        // What is behind the file is not read.
+        // The rest of the archive is not read.
         bytes.once("close", () => state.destroy());
         return { size: member.size, bytes };
       }
@@ -103,12 +103,12 @@ function refused(cause: unknown, maxBytes: number): ServiceError {
 const ANEW = "Delete the session to begin anew.";
 const damaged = (cause: unknown) =>
   new ServiceError("input_unavailable", `The state of the session is missing or damaged. ${ANEW}`, { cause });
-/** It was saved when more was allowed, and is whole. */
+/** The state is intact, but it was saved when the limit was larger. */
 const tooLarge = (cause: unknown, maxBytes: number) => {
   const limit = `than the ${byteSize(maxBytes)} that are allowed now`;
   return new ServiceError("input_unavailable", `The state of the session is larger ${limit}.`, { cause });
 };
-/** Storage was away, or found while it sent the state that its bytes are others than were stored. */
+/** The file server was unreachable, or found while it sent the state that the bytes differ from what was stored. */
 const unread = (cause: unknown) =>
   new ServiceError(
     "storage_unavailable",

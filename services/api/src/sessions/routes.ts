@@ -1,4 +1,4 @@
-/** The caller's persistent sessions: list, files of one, deletion. */
+/** The routes for the caller's persistent sessions: list all, list and download the files of one, delete one. */
 import type { Readable } from "node:stream";
 import {
   namespaceOf,
@@ -110,7 +110,7 @@ export function persistentSessionRoutes(app: HttpServer, deps: SessionRoutesDeps
   );
 }
 
-/** A stream that fails cuts its answer. */
+/** Closes the connection when the stream fails or the client stops reading. */
 function sendSlowly(stream: Readable, reply: FastifyReply): void {
   stream.once("error", (error) => reply.raw.destroy(error));
   leaveStalled(reply);

@@ -1,13 +1,10 @@
-/**
- * Deletes snapshots of sessions that nothing needs any more. One replica sweeps in each interval; what fails is tried again in a
- * later one.
- */
+/** Deletes session snapshots that nothing needs any more. One replica sweeps in each interval. A failed deletion is retried later. */
 import { newId, ServiceError, snapshotNamespaceOf } from "@svc/contracts";
 import type { Config, Log, Redis } from "@svc/service-kit";
 import type { SessionStore, UnneededSnapshot } from "@svc/session-store";
 import type { FileStorage } from "../files/file-storage.ts";
 
-/** Held for most of an interval, so that replicas share one sweep. */
+/** A lock that lasts for most of an interval, so that only one replica sweeps. */
 const LOCK = "svc:sessions:sweep";
 const SHARE = 0.9;
 
@@ -19,7 +16,7 @@ export interface SweepDeps {
   storage: Pick<FileStorage, "delete">;
 }
 
-/** Returns how to stop it. */
+/** Returns a function that stops the sweep. */
 export function startSweep(deps: SweepDeps): () => void {
   const intervalMs = deps.config.SVC_SESSION_STATE_SWEEP_SECONDS * 1000;
   const timer = setInterval(() => {
@@ -52,7 +49,7 @@ async function sweep({ log, redis, sessions, storage }: SweepDeps, lockMs: numbe
   if (deleted > 0) log.info({ deleted }, "swept snapshots of sessions");
 }
 
-/** One that was never stored is gone already. */
+/** Deletes a snapshot. One that is not found counts as deleted: it may never have been stored. */
 async function remove(
   { storage_session_id: session, id: file, namespace }: UnneededSnapshot,
   storage: SweepDeps["storage"],

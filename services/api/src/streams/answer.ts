@@ -1,4 +1,4 @@
-/** Answers a request of a run as its caller wants: with one answer, or with events. */
+/** Answers a request for a run in the form that its caller wants: one answer, or events. */
 import type { EventFeed } from "@svc/job-queue";
 import type { FastifyReply, FastifyRequest } from "@svc/service-kit";
 import { wantsEvents } from "../accept.ts";
@@ -6,11 +6,11 @@ import { RunStream } from "./run-stream.ts";
 
 export interface Answered {
   answer: unknown;
-  /** The answer of an earlier request. */
+  /** Whether the answer is a replay of an earlier request's. */
   replayed: boolean;
 }
 
-/** `run` is given the stream where one is wanted. Errors before the first event are thrown. */
+/** Passes the stream to `run` if the caller wants events. Throws errors that occur before the first event. */
 export async function answerRun(
   request: FastifyRequest,
   reply: FastifyReply,

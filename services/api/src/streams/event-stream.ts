@@ -1,6 +1,7 @@
 /**
- * An answer as server-sent events (WHATWG HTML, section 9.2): nothing is sent before the first event, a comment while nothing comes, and
- * no more is held than the connection takes. A reader that takes nothing for long is given up: its connection is closed.
+ * An answer as server-sent events (WHATWG HTML, section 9.2). Nothing is sent before the first event, unless `open` is called. A
+ * keep-alive comment is sent while there is no event. Back-pressure bounds the buffer. A reader that reads nothing for too long is
+ * disconnected.
  */
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
@@ -8,10 +9,10 @@ import { type FastifyReply, whenClosed } from "@svc/service-kit";
 import { EVENT_STREAM } from "../accept.ts";
 
 const COMMENT = ":\n\n";
-/** Written at once. A reader that takes one of them goes on reading. */
+/** The size of one write. A reader that consumes one write in time counts as reading. */
 const PIECE_BYTES = 16_384;
 
-/** `quietMs`: after so long without an event comes a comment. `stalledMs`: a reader that takes nothing for so long is given up. */
+/** `quietMs`: time without an event after which a comment is sent. `stalledMs`: time without reading after which a reader is cut off. */
 const TIMES = { quietMs: 10_000, stalledMs: 60_000 };
 
 export class EventStream {
@@ -26,7 +27,7 @@ export class EventStream {
   constructor(reply: FastifyReply, times = TIMES) {
     this.#reply = reply;
     this.#times = times;
-    // A connection that broke is told by its close.
+    // A broken connection is reported by its close.
     this.#body.on("error", () => undefined);
     whenClosed(reply, () => {
       clearTimeout(this.#comment);
@@ -34,7 +35,7 @@ export class EventStream {
     });
   }
 
-  /** Once it is, errors are events. */
+  /** Whether the answer has begun; then errors are sent as events. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
@@ -62,7 +63,7 @@ export class EventStream {
       .send(this.#body);
   }
 
-  /** Settles when the connection takes more, or has closed. One at a time. */
+  /** Settles when the connection can take more, or has closed. Callers must not send concurrently. */
   async send(event: string, data: unknown): Promise<void> {
     this.#begin();
     clearTimeout(this.#comment);

@@ -1,7 +1,7 @@
 /**
- * The events of one run for one reader: that it runs, what it writes, its files, and its answer last. What was sent of an output is
- * always the beginning of the answer's field, so the rest of it comes from the answer. A run that was repeated from its beginning goes on
- * where the first attempt stopped; one that then writes something else ends with an error.
+ * The events of one run for one reader: its start, its output, its files, and its answer last. The output that was sent is always a
+ * prefix of the answer's field, so the rest comes from the answer. When a run is repeated from its beginning, the stream continues where
+ * the first attempt stopped. If the repeated run writes something else, the stream ends with an error.
  */
 import { createHash, type Hash } from "node:crypto";
 import { errorBody, OUTPUT_STREAMS, type OutputStream, type PlacedEvent, ServiceError } from "@svc/contracts";
@@ -9,10 +9,10 @@ import type { EventFeed } from "@svc/job-queue";
 import { type FastifyReply, type FastifyRequest, noteError, toServiceError } from "@svc/service-kit";
 import { EventStream } from "./event-stream.ts";
 
-/** Characters of each output, as JavaScript counts them. */
+/** Length of each output, in UTF-16 code units. */
 export type Told = Record<OutputStream, number>;
 
-/** What an answer says of the run of this round. */
+/** The answer of a run, or of a round. */
 type Answer = Record<string, unknown>;
 
 const PARTIAL = { stdout: "partial_stdout", stderr: "partial_stderr" } as const;
@@ -22,11 +22,11 @@ export class RunStream {
   readonly #request: FastifyRequest;
   readonly #stream: EventStream;
   readonly #feed: EventFeed;
-  /** Where each output of the answer begins that belongs to this stream. */
+  /** Where the part of each output of the answer begins that belongs to this stream. */
   #from: Told = { stdout: 0, stderr: 0 };
-  /** Up to where each was sent. */
+  /** How far each output was sent. */
   #sent: Told = { stdout: 0, stderr: 0 };
-  /** Where the outputs of the job that is followed begin. */
+  /** Where the outputs of the followed job begin. */
   #base: Told = { stdout: 0, stderr: 0 };
   readonly #hashes: Record<OutputStream, Hash> = {
     stdout: createHash("sha256"),
@@ -46,7 +46,7 @@ export class RunStream {
     return this.#stream.isOpen;
   }
 
-  /** Aborted when the reader has left. */
+  /** Aborted when the reader has disconnected. */
   get closed(): AbortSignal {
     return this.#stream.closed;
   }
@@ -55,15 +55,15 @@ export class RunStream {
     this.#stream.open();
   }
 
-  /** Output that earlier answers told, which the answer of this round repeats. */
+  /** Skips output that earlier answers already contained; the answer of this round repeats it. */
   passOver(told: Told): void {
     this.#from = { ...told };
     this.#sent = { ...told };
   }
 
   /**
-   * Sends the events of a job while it runs; a further attempt takes the place of the one before.
-   * `goesOn`: it begins where earlier answers ended. `isKept`: others may read its events later.
+   * Sends the events of a job while it runs. A further attempt replaces the one before.
+   * `goesOn`: the job's output begins where earlier answers ended. `isKept`: others may read its events later.
    */
   async follow(
     jobId: string,
@@ -97,7 +97,7 @@ export class RunStream {
     await this.#stream.send("started", { session_id, language, version });
   }
 
-  /** What has no beginning, or lies behind a gap, is left to the answer. */
+  /** Sends new output. Output before the start event or after a gap is left to the answer. */
   async #output(stream: OutputStream, at: number, text: string): Promise<void> {
     const sent = this.#sent[stream];
     const unsent = text.slice(sent - at);
@@ -112,12 +112,12 @@ export class RunStream {
     await this.#following;
   }
 
-  /** For a run that ended before its first event. */
+  /** Stops following a job without sending anything. */
   async abandon(): Promise<void> {
     await this.#unfollow();
   }
 
-  /** The rest of the outputs, the files, and the answer. */
+  /** Sends the rest of the outputs, the files, and the answer. */
   async end(answer: Answer): Promise<void> {
     await this.#unfollow();
     if (hasRun(answer)) await this.#started(answer);
@@ -138,13 +138,13 @@ export class RunStream {
     return sent.digest().equals(this.#hashes[stream].digest());
   }
 
-  /** An answer that was given before. */
+  /** Sends the answer and ends the stream. A replay gets nothing else. */
   async repeat(answer: Answer): Promise<void> {
     await this.#stream.send("result", answer);
     this.#stream.end();
   }
 
-  /** After the first event; before it, errors are ordinary answers. */
+  /** Sends an error as the last event. Before the first event, errors are ordinary answers instead. */
   async fail(error: unknown): Promise<void> {
     await this.#unfollow();
     const failure = toServiceError(error, this.#request);
@@ -154,12 +154,12 @@ export class RunStream {
   }
 }
 
-/** New and changed ones. */
+/** New and changed files. */
 function filesOf({ files }: Answer): object[] {
   return (Array.isArray(files) ? files : []).filter(
     (file: { inherited?: boolean }) => file.inherited !== true,
   );
 }
 
-/** Nothing runs of what did not compile, whatever ended the compiler; a program that ran took time. */
+/** Whether the program itself ran. After a failed compilation it did not, and the wall time is 0; a program that ran took time. */
 const hasRun = ({ wall_time, language }: Answer): boolean => wall_time !== 0 && language !== undefined;

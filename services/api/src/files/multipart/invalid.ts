@@ -1,4 +1,4 @@
-/** The refusal of a form that breaks the grammar. */
+/** The error for a form that violates the grammar. */
 import { ServiceError } from "@svc/contracts";
 
 export function invalidMultipart(message: string): ServiceError {

@@ -1,6 +1,6 @@
 /**
- * Parameters of a header field, `; name=value; name="quoted value"`, and the blanks around them. Every character is read
- * once: time is linear in the text, whatever it holds. Pure; the text is the client's.
+ * Parses the parameters of a header field, `; name=value; name="quoted value"`, and the blanks around them. Every character is
+ * read once, so the time is linear for any text. Pure; the input is untrusted.
  */
 import { invalidMultipart } from "./invalid.ts";
 
@@ -10,7 +10,7 @@ export function isToken(text: string): boolean {
   return TOKEN.test(text);
 }
 
-/** Without spaces and tabs at both ends. Other white space is text. */
+/** Removes spaces and tabs at both ends. Other white space counts as text. */
 export function trimBlanks(text: string): string {
   const start = skipBlanks(text, 0);
   let end = text.length;
@@ -18,7 +18,7 @@ export function trimBlanks(text: string): string {
   return text.slice(start, end);
 }
 
-/** Reads all of `text`, which begins with the first semicolon. Names are in lower case and come once each. */
+/** Parses all of `text`, which begins with the first semicolon. Names become lower case; a repeated name is an error. */
 export function parseParameters(text: string): Map<string, string> {
   const values = new Map<string, string>();
   for (let at = skipBlanks(text, 0); at < text.length; ) {
@@ -39,7 +39,7 @@ export function parseParameters(text: string): Map<string, string> {
   return values;
 }
 
-/** The place after the closing quote. */
+/** The index after the closing quote. */
 function endOfQuoted(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;

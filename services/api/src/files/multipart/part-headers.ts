@@ -1,6 +1,6 @@
 /**
- * The headers of one part of a multipart/form-data body, and the boundary in the request's own header. Texts are UTF-8.
- * Pure; everything here is the client's text: what is not understood is `invalid_multipart`, never guessed.
+ * Parses the headers of one part of a multipart/form-data body, and the boundary in the request's Content-Type. Texts are UTF-8.
+ * Pure; the input is untrusted. Text that cannot be parsed is `invalid_multipart`, never guessed.
  */
 import { wrongContentType } from "@svc/service-kit";
 import { invalidMultipart } from "./invalid.ts";
@@ -9,13 +9,13 @@ import { isToken, parseParameters, trimBlanks } from "./parameters.ts";
 export interface PartHeaders {
   /** Name of the form field. */
   name: string | undefined;
-  /** Present, maybe empty, for file parts only. */
+  /** Present only for file parts, where it may be empty. */
   filename: string | undefined;
   contentType: string | undefined;
 }
 
 const MAX_BOUNDARY = 200;
-/** Clients send three. */
+/** Clients usually send three headers. */
 const MAX_LINES = 8;
 const UNENCODED = /^(7bit|8bit|binary)$/i;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
@@ -62,18 +62,18 @@ export function parsePartHeaders(block: Buffer): PartHeaders {
   };
 }
 
-/** What stands before the first mark, and the rest with it; no rest without a mark. */
+/** The text before the first mark, and the rest from the mark on. The rest is empty without a mark. */
 function cutAt(text: string, mark: string): [before: string, rest: string] {
   const at = text.indexOf(mark);
   return at === -1 ? [text, ""] : [text.slice(0, at), text.slice(at)];
 }
 
-/** Browsers send quotes and line breaks in names as these three escapes, and no others. */
+/** Browsers escape quotes and line breaks in names with these three sequences, and nothing else. */
 function unescapeName(name: string | undefined): string | undefined {
   return name?.replace(/%22|%0d|%0a/gi, (sequence) => decodeURIComponent(sequence));
 }
 
-/** The form `UTF-8''percent-encoded`. What cannot be decoded becomes a name that no rule accepts. */
+/** Decodes `UTF-8''percent-encoded`. A text that cannot be decoded becomes a name that no rule accepts. */
 function decodeExtended(text: string): string {
   const [, encoded] = /^utf-8'[^']*'(.*)$/is.exec(text) ?? [];
   try {

@@ -1,7 +1,7 @@
 /**
- * Reads multipart/form-data part by part, pulling from its source no more than the consumer asks for. Between two parts it
- * holds at most one chunk. A form that breaks the grammar or ends early is refused, not repaired. The libraries do not do that:
- * busboy and its kin skip or repair parts that they cannot read and hide raw headers, others hold whole parts in memory.
+ * Reads multipart/form-data part by part, and pulls from its source no more than the consumer asks for. Between two parts it holds at
+ * most one chunk. A form that violates the grammar or ends early is refused, not repaired. No library does this: busboy and similar
+ * ones skip or repair parts that they cannot read and hide raw headers; others hold whole parts in memory.
  */
 import { invalidMultipart } from "./invalid.ts";
 import { type PartHeaders, parsePartHeaders } from "./part-headers.ts";
@@ -11,13 +11,13 @@ export interface ChunkSource {
 }
 
 export interface Part extends PartHeaders {
-  /** The bytes, once, until the next part is asked for. Unread bytes are skipped then. */
+  /** The bytes, to be read once and before the next part is requested. Unread bytes are then skipped. */
   body: AsyncIterable<Buffer>;
 }
 
 const CRLF = Buffer.from("\r\n");
 const HEADERS_END = Buffer.from("\r\n\r\n");
-/** A name of 512 characters needs half of it: once in UTF-8 and once percent-encoded. */
+/** A file name of 512 characters, sent both in UTF-8 and percent-encoded, needs half of this. */
 const MAX_HEADERS_BYTES = 16 * 1024;
 const MAX_PADDING_BYTES = 256;
 const CR = 0x0d;
@@ -25,7 +25,7 @@ const CR = 0x0d;
 export class MultipartReader {
   readonly #source: ChunkSource;
   readonly #delimiter: Buffer;
-  /** Bytes read but not consumed. The first delimiter has no line break before it, so one is put there. */
+  /** Bytes read but not consumed. The first delimiter has no line break before it, so the buffer starts with one. */
   #buffer: Buffer = CRLF;
   /** Before the first delimiter the reader is in the preamble, which is skipped like a body. */
   #inBody = true;

@@ -1,5 +1,5 @@
--- Purpose: keep the seats that a live process holds for one caller.
--- Guarantee: atomic; each seat lives for its full life from now, also when the store had lost it.
+-- Purpose: renew the seats that a live process holds for one caller.
+-- Guarantee: atomic; each seat lives for its full life from now, even if Redis had lost it.
 -- KEYS[1]: svc:seats:<caller> or svc:rounds:<caller>
 -- ARGV[1]: life of a seat in ms   ARGV[2..]: ids of the seats
 local time = redis.call('TIME')

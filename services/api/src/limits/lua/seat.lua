@@ -1,8 +1,8 @@
--- Purpose: take a seat of a caller. Goes before each script that uses it.
--- Guarantee: a seat is taken only while fewer than the cap are held; seats whose time has passed are free. The same call made twice
+-- Purpose: take a seat for a caller. Must come before each script that uses it.
+-- Guarantee: a seat is taken only while the caller holds fewer than the cap. Expired seats are free. A repeated call with the same id
 --   takes one seat.
 -- key: svc:seats:<caller> or svc:rounds:<caller>   life: of a seat, in ms
--- Returns: how many seats the caller holds with the one that was taken, else 0.
+-- Returns: the caller's seats including this one, or 0 when none was taken.
 local function take_seat(key, id, most, life)
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -1,20 +1,20 @@
--- Purpose: make one transition of a program (state.ts): from the record that was read to the next one, together with its
---   calls, the idempotency entry of the request that causes it, and the bytes of its principal. Needs stored.lua before it.
--- Guarantee: atomic; nothing changes unless the record is exactly the one that the caller read. All keys of the program
---   live as long as the record, or until it is over.
+-- Purpose: make one transition of a program (state.ts): replace the record that was read by the next one, and update its calls, the
+--   idempotency entry of the request that causes it, and the stored bytes of its principal. Needs stored.lua before it.
+-- Guarantee: atomic; nothing changes unless the record is exactly the one that the caller read. All keys of the program live as
+--   long as its record, or until the program is over.
 -- KEYS[1]: record   KEYS[2]: calls (list)   KEYS[3]: program   KEYS[4]: entry of the request; KEYS[1] for none
 -- KEYS[5], KEYS[6]: ids and sizes of what is stored of the principal
--- ARGV[1]: the record that must be there, empty for none   ARGV[2]: the new record   ARGV[3]: life in ms
--- ARGV[4]: the program, empty to leave it, '-' when it is over: it and its calls are removed
--- ARGV[5]: text of the entry with the answer, empty for none. It replaces what is there: the record proves whose answer counts,
---   also where the entry lapsed or another request claimed it meanwhile   ARGV[6]: life of the entry in ms after the change
--- ARGV[7]: execution id   ARGV[8]: bytes that are stored of it after the change, empty for a record that names no principal
--- ARGV[9]: the most bytes that the principal may have then; 0: no limit
--- ARGV[10]: n, how many calls get their outcome   ARGV[11..10+2n]: index and outcome of each, a JSON object each
--- ARGV[11+2n..]: calls that are added, a JSON object each
--- ARGV[2] is no other command's: a command that is sent again after its reply was lost finds its own record, and is done.
--- Returns: 1 when it was done; 0 when the record differs; -1 when it is lost, or a call that gets its outcome is; -2 when the principal
---   has too much stored.
+-- ARGV[1]: the expected record, empty for none   ARGV[2]: the new record   ARGV[3]: life in ms
+-- ARGV[4]: the program; empty leaves it unchanged; '-' when the program is over: it and its calls are removed
+-- ARGV[5]: text of the entry with the answer, empty for none. It replaces any entry: the record proves whose answer counts, even if
+--   the entry expired or another request claimed it meanwhile   ARGV[6]: life of the entry in ms after the change
+-- ARGV[7]: execution id   ARGV[8]: bytes stored for it after the change, empty for a record that names no principal
+-- ARGV[9]: the most bytes that the principal may then have stored; 0: no limit
+-- ARGV[10]: n, how many calls get their outcome   ARGV[11..10+2n]: for each its index and its outcome, a JSON object
+-- ARGV[11+2n..]: calls to add, a JSON object each
+-- ARGV[2] is unique to this command: when it is sent again after its reply was lost, it finds its own record and returns 1.
+-- Returns: 1 when the transition is made; 0 when the record differs; -1 when the record, or a call that gets its outcome, is lost;
+--   -2 when the principal has too much stored.
 local found = redis.call('GET', KEYS[1]) or ''
 if found == ARGV[2] then
   return 1
