@@ -1,6 +1,6 @@
 /**
- * Answers a round with lines of JSON, one for each event as it comes and the last for the answer, where the caller asks for that. A
- * round that ends before its first event is answered without events.
+ * Answers a round with lines of JSON, if the caller asks for that: one line for each event as it comes, and the last one for the answer. A round
+ * that ends before its first event is answered without events.
  */
 import { PassThrough } from "node:stream";
 import { EVENT_LINES, errorBody, type RoundResponse } from "@svc/contracts";

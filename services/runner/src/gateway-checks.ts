@@ -1,6 +1,6 @@
 /**
- * What the runner's readiness says of the gateway: whether it can be reached, whatever it lacks itself, and whether the two have the
- * same time. The gateway compares its clock with Redis's: where it says that its own is right, this one is wrong.
+ * The runner's readiness checks of the gateway: whether it can be reached, whatever it lacks itself, and whether both have the same time. The
+ * gateway compares its clock with Redis's: if it reports its own clock as right, a difference means that this one is wrong.
  */
 import { askPeer, type Check, clockReason, type InnerClient, peerReason, shared } from "@svc/service-kit";
 import { z } from "zod";

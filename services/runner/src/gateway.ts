@@ -1,6 +1,6 @@
 /**
- * The runner's calls to the egress gateway, with the run's grant on each. Transient failures are repeated a few times
- * with pauses; what stays becomes `input_unavailable` or `storage_unavailable`, which name the file.
+ * The runner's calls to the egress gateway, with the run's grant on each. Transient failures are retried a few times with pauses. A lasting failure
+ * becomes `input_unavailable` or `storage_unavailable`, which name the file.
  */
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -31,32 +31,32 @@ import {
 import { z } from "zod";
 import type { Reference } from "./execution/program.ts";
 
-/** Between the attempts to read an input: its caller can send the request again. */
+/** Pauses between attempts to read an input. There are few, because the caller can send the request again. */
 const READ_PAUSES_MS = [100, 400, 1000, 1500];
-/** Between the attempts to store an output, which is lost when they fail: a file server may be restarted meanwhile. */
+/** Pauses between attempts to store an output. There are more, because a failure loses the output and a file server may be restarting. */
 const STORE_PAUSES_MS = [...READ_PAUSES_MS, 3000, 4000];
 
-/** An input without `size` and `body` is still the one whose tag was named. */
+/** An input without `size` and `body` still has the entity tag that was sent. */
 export type FetchedInput = { etag: string; readOnly: boolean } & ({ size: number; body: Readable } | object);
 
 export interface RunGateway {
   grant: string;
   requestId: string;
   signal: AbortSignal;
-  /** Its stages are spans; absent where nothing is traced. */
+  /** The span whose children are the run's stages; absent when nothing is traced. */
   trace?: Span | undefined;
 }
 
 export class GatewayClient {
   readonly client: InnerClient;
-  /** Runs whose last call was repeated in vain: their next ones are not, or each file would wait as long as the first. */
+  /** Runs whose last call failed after all retries: their next calls are not retried, or each file would wait as long as the first. */
   readonly #inVain = new WeakSet<RunGateway>();
 
   constructor(baseUrl: string, tls?: TlsIdentity) {
     this.client = new InnerClient({ baseUrl, unreachable: "storage_unavailable", tls });
   }
 
-  /** Opens an input, if it is not the one with the entity tag `known`. */
+  /** Opens an input, unless it still has the entity tag `known`. */
   async fetchInput(run: RunGateway, file: Reference, known?: string): Promise<FetchedInput> {
     const path = pathOf(file);
     const headers = known === undefined ? {} : { "if-none-match": `"${known}"` };
@@ -72,7 +72,7 @@ export class GatewayClient {
     return { size, etag, readOnly, body: response.body };
   }
 
-  /** Why the bytes of an input broke off. Storage has them checked; where they are whole, or nobody can tell, it is away. */
+  /** Finds out why the bytes of an input broke off. Storage checks the object. If it is whole, or nobody can tell, storage counts as away. */
   async whyBroken(run: RunGateway, file: Reference, cause: unknown): Promise<ServiceError> {
     const call = { method: "GET" as const, path: pathOf(file), headers: { [CHECKED_HEADER]: "true" } };
     try {
@@ -84,7 +84,7 @@ export class GatewayClient {
     return unreachable(file, cause);
   }
 
-  /** Small inputs and directories in one answer. Undefined: there is none, whatever the reason; each is asked for by itself then. */
+  /** Fetches small inputs and directories in one answer. Undefined: there is no answer, whatever the reason; each is then fetched on its own. */
   async fetchBatch(run: RunGateway, batch: BatchRequest): Promise<InputBatch | undefined> {
     try {
       const response = await this.client.send({
@@ -103,7 +103,7 @@ export class GatewayClient {
     }
   }
 
-  /** What the session of an input offers: the enumerated inputs and its `.dirkeep` files. */
+  /** Lists what the session of an input offers: the enumerated inputs and its `.dirkeep` files. */
   async list(run: RunGateway, file: Reference): Promise<ListedObject[]> {
     const path = `/sessions/${encodeURIComponent(file.storage_session_id)}/objects`;
     const response = await this.#send(run, { method: "GET", path }, file);
@@ -143,7 +143,9 @@ export class GatewayClient {
     throw inputUnavailable(file, await innerError(response));
   }
 
-  /** Repeats a call that got no answer, or a 5xx that says that storage or store are away for the moment; not for long where each takes long. */
+  /**
+   * Retries a call without an answer, or with a 5xx which says that storage or the store is briefly away. Stops early when attempts take long.
+   */
   async #repeat(
     run: RunGateway,
     pausesMs: readonly number[],
@@ -183,7 +185,7 @@ export class GatewayClient {
 const pathOf = ({ storage_session_id, id }: Reference) =>
   `/sessions/${encodeURIComponent(storage_session_id)}/objects/${encodeURIComponent(id)}`;
 
-/** Discards the rest of a body. Its stream reports that as an error, which would end the process without a listener. */
+/** Discards the rest of a body. Its stream reports that as an error, which would end the process if nobody listened. */
 export function leave(body: Readable, reason?: Error): void {
   body.once("error", () => undefined).destroy(reason);
 }

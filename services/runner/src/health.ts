@@ -1,19 +1,19 @@
 /**
- * Deep health: a workspace is really made and removed, by running `true` in a jail. Fresh results are shared.
- * It takes a jail beside the slots': a runner whose slots are all busy is healthy.
+ * Deep health check: runs `true` in a jail, which really creates and removes a workspace. Fresh results are shared. The check takes a jail beyond
+ * those of the slots: a runner whose slots are all busy is healthy.
  */
 import { constants } from "node:os";
 import { JailError, JailRun } from "@svc/jail-client";
 import { type Check, type Config, type Log, retry, shared } from "@svc/service-kit";
 
-/** A proof this young is as good as a new one. */
+/** A result this recent is as good as a new one. */
 const FRESH_MS = 1000;
-/** Many times what a jail takes on a machine that is overloaded. */
+/** Many times what a jail takes on an overloaded machine. */
 const PROBE_TIMEOUT_MS = 5000;
 const RETRY_MS = 100;
-/** The main process of jaild turns once a second. */
+/** The main loop of jaild runs once a second. */
 const SILENT_MS = 5000;
-/** A failure or two are no reason: other slots may take over. */
+/** Short failures do not count: other slots may take over. */
 const FAILING_MS = 3000;
 const MIB = 2 ** 20;
 
@@ -32,7 +32,7 @@ export class Health {
     await this.#probe();
   }
 
-  /** At the start: until a jail could be made. jaild may start later. */
+  /** At startup: retries until a jail can be made. jaild may start later. */
   async prove(log: Log): Promise<void> {
     await retry(
       () => this.check(),
@@ -72,7 +72,7 @@ export class Health {
   }
 }
 
-/** There are jails left, and no new ones. */
+/** jaild still has jails, but makes no new ones. */
 class WeakPulseError extends Error {}
 
 class UnfitImageError extends Error {
@@ -92,7 +92,7 @@ export function jailCheck(health: Health, log: Log): Check {
     );
 }
 
-/** In plain words, why no jail could be made. */
+/** Why no jail could be made, in plain words. */
 export function jailReason(error: unknown): string {
   if (error instanceof WeakPulseError) return error.message;
   if (error instanceof UnfitImageError) return "programs of the root image cannot be run";

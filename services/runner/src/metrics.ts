@@ -14,14 +14,14 @@ import {
 /** A jail that is not ready after this time counts as a watchdog fire. */
 const SETUP_WATCHDOG_MS = 5000;
 
-/** Why a paused program was killed: it waited too long, was one too many, took scarce memory, or can get no answer. */
+/** Why a paused program was evicted: it waited too long, was one too many, took scarce memory, or can get no answer. */
 export type EvictionCause = "timeout" | "max_paused" | "max_paused_per_principal" | "memory" | "unanswerable";
 
-/** What an unauthentic request says of its language is not believed. */
+/** The language of a request that is not authentic is not trusted. */
 export const UNKNOWN_LANGUAGE = "unknown";
 export const MANIFEST_ERROR = "manifest_error";
 
-/** Of one zygote. */
+/** The numbers of one warm pool. */
 export interface WarmCount {
   zygote: string;
   waiting: number;
@@ -34,16 +34,21 @@ export interface HeldExecutions {
   paused: number;
 }
 
-/** An execution is in one stage at a time: first `queue`, for a slot. Stages are counted, and are those of its request's span. */
+/**
+ * An execution is in one stage at a time, at first in `queue`, where it waits for a slot.
+ * Each stage is measured, and is a span below that of its request.
+ */
 export interface CountedExecution {
-  /** `inTrace`: what a part of a stage is called there. */
+  /** `inTrace`: the name of this part of the stage in the trace. */
   enter: (stage: Stage, inTrace?: string) => void;
-  /** It enters its stage `run`: its program may run for so long, in ms. */
+  /** Enters the stage `run`: the program may run for this long, in ms. */
   runs: (wallMs: number) => void;
   paused: () => void;
-  /** It waits for a slot again, in a further request. */
+  /** The execution waits for a slot again, in a further request. */
   resumed: (span: Span | undefined) => void;
-  /** It is over without an end of its own: it was refused before it began, is run again from the top, or nobody wants it any more. */
+  /**
+   * The execution is over without an outcome of its own: it was refused before it began, is run again from the top, or nobody wants it any more.
+   */
   abandoned: () => void;
   ended: (outcome: ExecutionOutcome) => void;
 }
@@ -51,24 +56,24 @@ export interface CountedExecution {
 export interface RunnerMetrics {
   /** Counts an execution. Its duration is the time in which it was not paused. */
   began: (language: string, span?: Span) => CountedExecution;
-  /** How many programs of each language run now, within their time. */
+  /** Number of programs of each language that run now, within their time limit. */
   running: () => Record<string, number>;
-  /** Says from where slots and paused programs are counted. */
+  /** Sets the source of the numbers of slots and paused programs. */
   watchExecutions: (read: () => HeldExecutions) => void;
-  /** A program began, in a process that was there before it, or in a new one. */
+  /** Counts the start of a program: warm, in a process that existed before, or in a new one. */
   started: (warm: boolean) => void;
-  /** Says from where the number of jails that wait warm is read. */
+  /** Sets the source of the numbers of warm jails. */
   watchWarm: (read: () => readonly WarmCount[]) => void;
-  /** A large input was opened: from a copy on the runner, or not. */
+  /** Counts an opened large input: from a copy on the runner, or not. */
   askedForCopy: (found: boolean) => void;
-  /** Says from where the size of all copies is read. */
+  /** Sets the source of the size of all copies. */
   watchCopies: (read: () => number) => void;
   evicted: (cause: EvictionCause) => void;
   /** Watches how long a jail takes to be ready. */
   watchSetup: <T>(setup: () => Promise<T>) => Promise<T>;
 }
 
-/** `languages`: those that are installed, by their runner names. */
+/** `languages`: the installed ones, by their runner names. */
 export function runnerMetrics(registry: Registry, languages: readonly string[]): RunnerMetrics {
   return {
     ...executionMetrics(registry, languages),
@@ -104,11 +109,11 @@ function executionMetrics(
   };
 }
 
-/** Programs in their stage `run`. One that goes on beyond its time does not count: whatever ends programs then does not work. */
+/** Programs in their stage `run`. A program beyond its time limit does not count: whatever ends programs then does not work. */
 class RunningPrograms {
   readonly #running = new Set<{ language: string; untilMs: number }>();
 
-  /** To be told how long a program may run from now on; undefined: it does not run. */
+  /** The returned function is told how long the program may run from now on; undefined: it does not run. */
   counter(language: string): (wallMs: number | undefined) => void {
     const program = { language, untilMs: 0 };
     return (wallMs) => {

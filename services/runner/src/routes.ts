@@ -1,6 +1,6 @@
 /**
- * The runner's routes: admit, call, reply. Called only by the worker, who signs; the port is never published. A caller that closes
- * its connection kills its run.
+ * The runner's routes: admit, call, reply. Only the worker calls them, and signs; the port is
+ * never published. A caller that closes its connection kills its run.
  */
 
 import {
@@ -47,7 +47,7 @@ import { MANIFEST_ERROR, type RunnerMetrics, UNKNOWN_LANGUAGE } from "./metrics.
 import { outputLimits } from "./outputs/limits.ts";
 import { withRunLine } from "./run-line.ts";
 
-/** What runs the programs of requests that were let in. */
+/** Runs the programs of admitted requests. */
 export interface Runs {
   execute: (admitted: Admitted, call: Call) => Promise<RoundResponse>;
   resume: (request: ResumeRequest, call: Call) => Promise<RoundResponse>;
@@ -57,16 +57,16 @@ export interface Runs {
 
 export interface RunnerApp extends Context {
   runs: Runs;
-  /** Answers why no program could be run now. */
+  /** Says why no program can be run now. */
   jail: Check;
-  /** Of the slots, and of what waits. */
+  /** Numbers of slots, paused programs and waiting jails. */
   counts: () => Readonly<Record<"total" | "busy" | "paused" | "retained", number>>;
   runtimes: Runtimes;
   overrides: LimitOverrides;
   gateway: GatewayClient;
   runMetrics: Pick<RunnerMetrics, "began" | "running">;
   verifier: ManifestVerifier;
-  /** Ends what runs. */
+  /** Aborted: everything that runs is ended. */
   stopping: AbortSignal;
 }
 
@@ -88,10 +88,10 @@ export function buildRunner(runner: RunnerApp): HttpServer {
   return app;
 }
 
-/** More than a recorded call has, whose JSON is text. */
+/** More JSON values than a recorded call has, whose own JSON is embedded as text. */
 const VALUES_OF_A_CALL = 8;
 
-/** A body is parsed before it is known who signed it. It holds what a caller sent, and the calls that a program has made. */
+/** Bounds of a body, which is parsed before its signature is checked. It holds what a caller sent, and the calls that a program made. */
 const boundsOf = ({ PTC_MAX_CALLS }: Config): JsonBounds => ({
   depth: JSON_BOUNDS.depth,
   values: JSON_BOUNDS.values + VALUES_OF_A_CALL * PTC_MAX_CALLS,

@@ -1,4 +1,4 @@
-/** One log line for each run or round on a runner, and what a caller that left means for its outcome. */
+/** One log line for each run or round on a runner, and the outcome of a run whose caller has left. */
 import {
   type ErrorCode,
   type ExecutionOutcome,
@@ -14,7 +14,7 @@ import type { CountedExecution } from "./metrics.ts";
 
 const MAX_LANGUAGE_CHARS = 64;
 
-/** Runs a round and writes its line. `language`: as the request asks for it, for a round without an answer. */
+/** Runs a round and writes its line. `language`: the requested one, for a round without an answer. */
 export async function withRunLine(
   { log, requestId, execId, signal, trace }: Call,
   language: string | undefined,
@@ -43,17 +43,17 @@ export async function withRunLine(
   }
 }
 
-/** The caller closed its connection: the run was cancelled, whatever broke because of it. */
+/** Whether the caller closed its connection: the run was then cancelled, whatever failed because of it. */
 export function isCancelled({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof ServiceError && reason.code === "execution_cancelled";
 }
 
-/** How an execution counts that ended with an error. `caller`: the signal of its call. */
+/** The outcome of an execution that ended with an error. `caller`: the signal of its call. */
 export function outcomeOfFault(error: unknown, caller: AbortSignal): ExecutionOutcome {
   return isCancelled(caller) ? "cancelled" : outcomeOfError(toServiceError(error));
 }
 
-/** The execution was refused before it began, or nobody wants it any more. */
+/** Codes of executions that were refused before they began, or that nobody wants any more. */
 const WITHOUT_END: ReadonlySet<ErrorCode> = new Set(["runner_busy", "shutting_down", "execution_not_found"]);
 
 /** Counts the end of an execution that has no answer. `caller`: the signal of its call. */

@@ -16,10 +16,10 @@ import { ToolDirectories } from "./programmatic/tool-directory.ts";
 import { buildRunner, type Runs } from "./routes.ts";
 import { WarmJails } from "./warm/jails.ts";
 
-/** The calls of a paused program end first, in time and as timeouts; its pause ends by itself when nobody tells of that. */
+/** How long a paused program outlives its calls: they end first, as timeouts. Without a resume, the pause then ends by itself. */
 export const CALLS_END_MS = 500;
 
-/** `mayEnd`: it may be ended whenever it has answered, as that of a microVM is. */
+/** `mayEnd`: the runner may be stopped after any answer, as in a microVM. */
 export async function startRunner(
   context: Context,
   { mayEnd = false }: Partial<Pick<ProgrammaticDeps, "mayEnd">> = {},
@@ -49,7 +49,7 @@ export async function startRunner(
     stop: async () => {
       deps.slots.close();
       const closed = app.close();
-      // What runs until then may have begun: `shutting_down` is for what certainly has not.
+      // A run that is aborted here may have begun: `shutting_down` means that it certainly has not.
       const grace = setTimeout(
         () => stopping.abort(new ServiceError("sandbox_execution_failed")),
         config.SHUTDOWN_GRACE_MS,

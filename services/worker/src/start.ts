@@ -63,7 +63,7 @@ export async function startWorker(context: Context): Promise<Running> {
     other: consumers?.other.isRunning ?? false,
   });
   const app = operationalRoutes({ context, redis, fleet, gateway, canary, running, metrics, queues });
-  // A job that is cancelled while it begins is told of it.
+  // The worker listens for cancellations before it takes jobs, so that none is missed while a job begins.
   await listenWhen(cancellations.listen(subscriber), () =>
     app.listen({ port: config.WORKER_HEALTH_PORT, host: config.WORKER_HOST }),
   );
@@ -101,7 +101,7 @@ interface Worked {
   canary: Canary;
 }
 
-/** What is done with each job. */
+/** The handler of every job. */
 function handlerOf({ config, log, tracing }: Context, { metrics, canary, ...deps }: Worked): HandleJob {
   return async ({ job, queueMs, cancelled }) => {
     const write = runLine(log, job, queueMs);

@@ -1,4 +1,4 @@
-/** The limits of one run: the configuration's, the operator's overrides for the language, lowered by the request. Pure. */
+/** The limits of one run: those of the configuration, overridden by the operator for the language, lowered by the request. Pure. */
 import type { ExecuteRequest, LanguageLimits, UsedLimits } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import { EVERY_LANGUAGE, type LimitOverrides } from "@svc/service-kit/config/limit-overrides";
@@ -6,7 +6,7 @@ import type { OutputLimits } from "../outputs/outputs.ts";
 
 export interface RunLimits {
   wallMs: number;
-  /** CPU time of the whole program; 0: none. */
+  /** CPU time of the whole program; 0: no limit. */
   cpuMs: number;
   memoryBytes: number;
   processes: number;
@@ -23,7 +23,7 @@ type LimitedRequest = Pick<
 
 export function limitsFor(config: Config, overrides: LimitOverrides, request: LimitedRequest): RunLimits {
   const own = { ...overrides[EVERY_LANGUAGE], ...overrides[request.language] };
-  // A program that repeats itself needs the time of all its rounds.
+  // A replayed program needs the time of all its rounds.
   const isReplay = request.ptc?.mode === "replay";
   const wallCeiling = isReplay ? config.JOB_TIMEOUT : (own.run_timeout ?? config.MAX_RUN_TIMEOUT);
   const memoryCeiling = own.run_memory_limit ?? config.SANDBOX_RUN_MEMORY_LIMIT;
@@ -59,7 +59,7 @@ export function usedLimits({ wallMs, memoryBytes }: RunLimits): UsedLimits {
   return { run_timeout_ms: wallMs, memory_bytes: memoryBytes };
 }
 
-/** What callers are told before a run. A file that may not be written is not returned either. */
+/** The limits that callers can read before a run. A file that may not be written is not returned either. */
 export function toldLimits(limits: RunLimits, { maxFiles, maxFileBytes }: OutputLimits): LanguageLimits {
   return {
     ...usedLimits(limits),

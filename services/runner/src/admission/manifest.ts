@@ -1,6 +1,6 @@
 /**
- * Lets a worker's request in or refuses it, before anything else looks at it: who signed it, when, for what, and whether it
- * was used. Holds public keys only and trusts nothing of the request.
+ * Admits or refuses a worker's request, before anything else looks at it: who signed it, when, for what, and whether it was used before. Holds
+ * public keys only and trusts nothing in the request.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -30,8 +30,8 @@ import {
 import { type Config, type Log, parsedVariable, parseOrRefuse } from "@svc/service-kit";
 
 /**
- * The second in which this process started, by today's clock: it may have been ahead then. What an earlier process has let in is not
- * remembered, so nothing that was signed by then is let in: the worker signs anew.
+ * The second in which this process started, by the current clock: the clock may have been ahead at the start. This process does not know which
+ * manifests an earlier one admitted, so it refuses all that were signed by then. The worker signs anew.
  */
 const startedSecond = () => Math.floor((Date.now() - performance.now()) / 1000);
 
@@ -46,7 +46,7 @@ export interface Presented {
 
 export interface Admitted {
   request: ExecuteRequest;
-  /** Whose request it is: the same text for each of a user's, which tells nobody who it is. */
+  /** The request's owner: the same text for all requests of a user, which does not reveal the user. */
   principal: string;
 }
 
@@ -64,12 +64,12 @@ export class ManifestVerifier {
     if (!this.#required) log.warn("unsigned execute requests are accepted");
   }
 
-  /** Resolves when manifests that are signed from now on are let in: within a second of the start. */
+  /** Resolves when manifests that are signed from now on are admitted: within a second of the start. */
   async opens(): Promise<void> {
     await sleep(Math.max(0, (startedSecond() + 1) * 1000 - Date.now()));
   }
 
-  /** An execute request, authentic and well-formed, with its grant in the body whichever way it came. */
+  /** Admits an execute request that is authentic and well-formed. The result has the grant in the body, whichever way it came. */
   admit(presented: Presented): Admitted {
     const { claims, grant } = this.#authentic(presented);
     const request = { ...parseOrRefuse(executeRequestSchema, presented.body), egress_grant: grant };
@@ -78,11 +78,11 @@ export class ManifestVerifier {
     const outputSession = request.output_session_id ?? request.session_id ?? undefined;
     this.#checkScope(presented, claims, { files, outputSession });
     if (ptc != null) this.#checkProgram(presented, claims, ptc.execution_id);
-    // Requests that nobody has signed are one user's.
+    // All unsigned requests count as one user's.
     return { request, principal: claims === undefined ? "" : `${claims.tenant_id} ${claims.user_id}` };
   }
 
-  /** A request that lets a paused program go on, likewise. It fetches nothing. */
+  /** Admits a request that resumes a paused program, likewise. It fetches nothing. */
   admitResume(presented: Presented, executionId: string): ResumeRequest {
     const { claims, grant } = this.#authentic(presented);
     const request = { ...parseOrRefuse(resumeRequestSchema, presented.body), egress_grant: grant };
@@ -91,7 +91,7 @@ export class ManifestVerifier {
     return request;
   }
 
-  /** A request that ends a program; it has no body and no grant. */
+  /** Admits a request that ends a program; it has no body and no grant. */
   admitDiscard(presented: Presented, executionId: string): void {
     const { claims } = this.#authentic(presented);
     this.#checkProgram(presented, claims, executionId);
@@ -112,7 +112,7 @@ export class ManifestVerifier {
     if (claims !== undefined) this.#orRefuse(presented, () => checkScope(claims, scope));
   }
 
-  /** Tools are for the execution that the manifest was made for. */
+  /** Only the execution that the manifest names may use tools. */
   #checkProgram(presented: Presented, claims: ManifestClaims | undefined, executionId: string): void {
     if (claims === undefined || (claims.tool_call_socket && claims.exec_id === executionId)) return;
     this.#orRefuse(presented, () => {
@@ -159,7 +159,7 @@ export class ManifestVerifier {
   }
 }
 
-/** Refusals that speak of the manifest. */
+/** Whether the error is a refusal because of the manifest. */
 export function isManifestError(error: unknown): boolean {
   return error instanceof ServiceError && error.code.startsWith("manifest_");
 }
@@ -189,7 +189,7 @@ function eitherForm(
   return given[0] as string | undefined;
 }
 
-/** What the body's hash is made of. A body that has no canonical text is none that was signed. */
+/** The text that the body's hash covers. A body without a canonical text was not signed. */
 function boundText(body: unknown): string {
   const { execution_manifest: _m, egress_grant: _g, ...rest } = Object(body) as Record<string, unknown>;
   try {

@@ -1,7 +1,7 @@
 /**
- * Leases of the runner's slots, with a bounded waiting line: first come, first served, but programs that go on stand
- * before those that begin, and are as many as were paused. A waiter that is aborted leaves the line at once; over the
- * bound or too late the answer is `runner_busy`.
+ * A semaphore for the runner's slots, with a bounded queue: first come, first served, but resumed programs go before new ones. Resumed programs are
+ * not bounded here: there are no more of them than were paused. An aborted waiter leaves the queue at once. Beyond the bound, or after too long a
+ * wait, the answer is `runner_busy`.
  */
 import { ServiceError } from "@svc/contracts";
 
@@ -78,7 +78,7 @@ export class Slots {
     else next.grant();
   }
 
-  /** Refuses everybody who waits; running leases are not touched. */
+  /** Refuses all waiters; running leases are not touched. */
   close(): void {
     for (const waiter of [...this.#goingOn, ...this.#beginning])
       waiter.refuse(new ServiceError("shutting_down"));

@@ -34,7 +34,7 @@ export interface Failed {
   ending: Ending;
 }
 
-/** The program with what was compiled, or the answer that says why there is none. */
+/** The program with its compiled files, or the answer that says why there are none. */
 export async function compile(
   program: Program,
   limits: RunLimits,
@@ -110,7 +110,7 @@ async function runCompiler(
   }
 }
 
-/** The compiler sees no directories that storage alone knows of. */
+/** The compiler does not see directories that only storage knows. */
 function stagingOf(
   jail: JailRun,
   run: RunGateway,
@@ -127,7 +127,7 @@ async function harvest(
   { listing }: RunOutcome,
   build: string,
 ): Promise<Pick<Compiled, "made" | "ending">> {
-  // What was compiled may be missing.
+  // The listing may lack compiled files.
   if (listing.timedOut)
     throw new ServiceError("sandbox_setup_failed", undefined, { cause: NOT_LISTED_IN_TIME });
   const files = decodeListing(listing).files.filter(({ path }) => path.startsWith(`${build}/`));
@@ -144,7 +144,7 @@ async function harvest(
   return { made, ending: undefined };
 }
 
-/** Nothing was run: no time, no memory, and every input is what it was. */
+/** The program did not run: it took no time and no memory, and every input is unchanged. */
 function failedAnswer(
   { references, directories, session }: Program,
   { end, stdout, stderr }: RunOutcome,

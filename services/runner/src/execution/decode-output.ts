@@ -1,12 +1,12 @@
-/** Captured bytes as text: cut at a character border, invalid bytes as U+FFFD. Pure. */
+/** Captured bytes as text: cut at a character boundary, invalid bytes as U+FFFD. Pure. */
 
-/** Decodes piece by piece: a character whose end is still to come is kept for the next piece. */
+/** Decodes piece by piece: an incomplete character is kept for the next piece. */
 export function outputDecoder(): { decode(bytes: Buffer): string } {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   return { decode: (bytes) => decoder.decode(bytes, { stream: true }) };
 }
 
-/** The text of output that may go on, as its readers were told it piece by piece. */
+/** The text of output that may go on: without an incomplete last character, as in the events. */
 export const unfinished = (bytes: Buffer): string => outputDecoder().decode(bytes);
 
 /** Decodes captured output. `total`: bytes that the program wrote; only an overflowing stream is cut. */

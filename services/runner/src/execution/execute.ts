@@ -84,7 +84,7 @@ async function runLeased(
     },
     deps,
   );
-  // Compiled programs are in their jails: runs may be long, and there may be many.
+  // The compiled program is in its jail now. Its memory here is freed: runs may be long, and there may be many.
   const isCompiled = isMade(compiled.program);
   compiled.program.made.splice(0);
   try {
@@ -103,7 +103,7 @@ async function runLeased(
   }
 }
 
-/** A runner that keeps no sessions brings no state back, and says so. */
+/** A runner that keeps no sessions restores no state, and its answer says so. */
 function offered(program: Program, { SVC_PERSIST_SESSIONS }: Config): Program {
   const { session, ...plain } = program;
   if (SVC_PERSIST_SESSIONS || session === undefined) return program;
@@ -117,7 +117,7 @@ export const inputLimits = (config: Config): InputLimits => ({
   maxFiles: config.SANDBOX_MAX_INPUT_FILES,
 });
 
-/** What a request says of where its outputs go. */
+/** Where the outputs of a request go. */
 export function destinationOf(
   request: Pick<ExecuteRequest, "session_id" | "output_session_id" | "egress_grant">,
   { requestId, signal, trace }: Pick<Call, "requestId" | "signal" | "trace">,

@@ -24,7 +24,7 @@ export interface ObservedEnd {
   signal: number;
   stdoutTotal: number;
   stderrTotal: number;
-  /** Why nothing was executed; 0 or absent: something was. */
+  /** Why execve failed; 0 or absent: the program was executed. */
   execErrno?: number;
 }
 
@@ -76,7 +76,7 @@ export function signalName(number: number): string {
   return number >= 34 && number <= 64 ? `SIGRTMIN+${number - 34}` : `SIG${number}`;
 }
 
-/** A message with its limit and, where there is one, the way out. */
+/** A message with its limit and, if there is one, a remedy. */
 function noteOf(status: keyof typeof MESSAGES, { cause, ...end }: ObservedEnd, limits: NotedLimits): string {
   switch (status) {
     case "TO":
@@ -100,7 +100,7 @@ const NO_PROGRAM = new Map([
   [ENOEXEC, "what it left is in no format of programs"],
 ]);
 
-/** Interpreters can always be executed, or the run is no result. */
+/** Only for compiled programs: an interpreter that cannot be executed is an error of the service. */
 function unexecutableNote(errno: number): string {
   const why = NO_PROGRAM.get(errno) ?? getSystemErrorName(-errno);
   return `The compiler made no program that can be executed: ${why} (is the source a library?)`;
@@ -176,7 +176,7 @@ export function compileFailure(code: number, notes: readonly string[]): Ending {
   };
 }
 
-/** The service itself ended the program, or found at its end that it cannot count: `text` says why. */
+/** The ending of a program at fault: the service ended it, or found at its end that its result cannot count. `text` says why. */
 export function faultEnding(end: ObservedEnd, limits: NotedLimits, text: string): Ending {
   const byItself = end.cause === "exited" || end.cause === "signaled";
   const base = endingOf(byItself ? end : { ...end, cause: "exited", exitCode: KILLED.code }, limits);

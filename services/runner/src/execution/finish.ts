@@ -27,7 +27,7 @@ export interface Finish {
   launched: Launched;
   outcome: RunOutcome;
   ending: Ending;
-  /** Running time of the program and the moment from which outputs are collected. */
+  /** Running time of the program, and the time from which outputs are collected. */
   runMs: number;
   endedMs: number;
   setupMs: number;
@@ -40,10 +40,10 @@ export interface Finish {
 const round = (ms: number) => Math.round(ms * 1000) / 1000;
 
 const { E2BIG, EAGAIN, EIO, ENFILE, ENOMEM } = constants.errno;
-/** Why the machine may execute nothing, whatever a compiler made. */
+/** Errors of execve that the machine causes, whatever a compiler made. */
 const OF_THE_MACHINE: ReadonlySet<number> = new Set([EAGAIN, EIO, ENFILE, ENOMEM]);
 
-/** What could not be executed is no result, unless a compiler made it so. */
+/** A program that cannot be executed is an error and no result, unless a compiler made it so. */
 export function refuseUnexecutable({ end: { execErrno } }: RunOutcome, isCompiled = false): void {
   if (execErrno === E2BIG) {
     throw invalidRequest([{ path: "args", problem: "are too long for a program, all together" }]);
@@ -112,7 +112,7 @@ async function collect({ launched, outcome, to, counted, log }: Finish, { config
   return { plan, report, omitted: [...report.omitted, ...plan.omitted], allowed, listing };
 }
 
-/** Undefined: nothing of the run is kept, because it has no session, was killed, or began without the state of its session. */
+/** Undefined: no state is saved, because the run has no session, was killed, or began without the state of its session. */
 async function saveSession(
   { launched, outcome, to, log }: Finish,
   listing: Listing,
@@ -122,7 +122,7 @@ async function saveSession(
   const { session, jail, staged, entry, build } = launched;
   const hasEnded = ["exited", "signaled"].includes(outcome.end.cause) && outcome.end.execErrno === 0;
   if (session === undefined || session.restoreFailed || !hasEnded) return undefined;
-  // Callers repeat a run whose files they did not get.
+  // Callers repeat a run whose files they did not get, so its state must not become current.
   if (failed > 0) return unsaved("an output could not be stored");
   const plan = planSnapshot({ listing, ...staged, entry, build });
   return saveState(plan, {
@@ -153,7 +153,7 @@ const NOT_PERMITTED: ReadonlySet<number | undefined> = new Set([
   constants.errno.EACCES,
 ]);
 
-/** A missing permission is a matter of the installation and stays; other failures pass. */
+/** A missing permission is a problem of the installation and lasts; other failures pass. */
 function setupFailure(error: JailError): ServiceError {
   const code = NOT_PERMITTED.has(error.errno) ? "permission_denied" : "sandbox_setup_failed";
   return new ServiceError(code, undefined, { cause: error });
@@ -164,7 +164,7 @@ function unstageable(what: string, problem: string, cause: unknown): ServiceErro
   return new ServiceError("invalid_file_reference", `${what} ${problem}.`, { details, cause });
 }
 
-/** What went wrong with a jail or a state, as errors of ours. */
+/** Turns errors of a jail or of a session's state into ServiceErrors. */
 export function asServiceError(error: unknown): unknown {
   if (error instanceof LargeArchive)
     return unstageable("The state of the session", "is larger than SVC_SESSION_STATE_MAX_BYTES", error);

@@ -1,4 +1,4 @@
-/** The beginning of every execution: a jail is opened, the program described, its files staged, and started. */
+/** The beginning of every execution: opens a jail, describes the program, stages its files and starts it. */
 import { JailError, type JailRun } from "@svc/jail-client";
 import { jailLimits, type RunLimits } from "../admission/limits.ts";
 import type { RunGateway } from "../gateway.ts";
@@ -17,9 +17,9 @@ import type { ExecuteDeps } from "./types.ts";
 export interface Launched {
   jail: JailRun;
   staged: StagedProgram;
-  /** Of a run of a session; as it turned out. */
+  /** Only for a run of a session; says also whether the restore failed. */
   session?: ProgramSession;
-  /** Path of the program itself. */
+  /** Path of the program's entry file. */
   entry: string;
   /** Directory of the workspace that holds the compiled program; nothing in it is an output. */
   build?: string;
@@ -32,14 +32,14 @@ export interface Launch {
   program: Program;
   limits: RunLimits;
   run: RunGateway;
-  /** Aborted: the jail is gone. */
+  /** Its abort ends the jail. */
   life: AbortSignal;
   counted: Pick<CountedExecution, "enter" | "runs">;
-  /** What else is in its environment, once its jail is known. */
+  /** Further environment variables, which depend on the jail. */
   environment?: (jail: JailRun) => readonly string[];
-  /** The last thing before the start. */
+  /** Called last before the start. */
   prepare?: (jail: JailRun) => Promise<void>;
-  /** Told when the program runs, and of its output. */
+  /** Receives the start of the program and its output. */
   events?: Pick<RunEvents, "started" | "output"> | undefined;
   /** jaild sends output as it comes. */
   isLive?: boolean;
@@ -84,7 +84,7 @@ async function attempt(
     return { jail, staged, entry, ...session, ...build, beganMs, startedMs: performance.now() };
   } catch (error) {
     jail.close();
-    // A jaild that runs since before an update of the runner sends output at the end only. Nothing is prepared twice.
+    // A jaild that still runs from before an update of the runner sends output only at the end. `prepare` must not run twice.
     const isOfOldJail = error instanceof JailError && error.kind === "protocol" && !error.started;
     if (isLive && isOfOldJail && prepare === undefined)
       return attempt({ ...what, isLive: false }, deps, withCopies, beganMs);

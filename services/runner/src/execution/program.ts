@@ -1,6 +1,6 @@
 /**
- * From an execute request to a program: what is staged where, and what is executed with which environment. Pure.
- * Names are checked by the one parser of names; nothing here touches a file.
+ * Turns an execute request into a program: what is staged where, and what is executed with which environment. Pure. The one parser of names checks
+ * all names; nothing here touches a file.
  */
 import {
   type ContentFile,
@@ -18,7 +18,7 @@ import {
 import { invalidRequest } from "@svc/service-kit";
 import type { Runtime } from "./runtimes.ts";
 
-/** A file that is fetched, and its place in the request. */
+/** A file to fetch, and its index in the request. */
 export interface Reference extends ReferencedFile {
   at: number;
 }
@@ -29,7 +29,7 @@ export interface MemoryShares {
   compile: number;
 }
 
-/** What makes the program, and the directory of the workspace where it leaves it. */
+/** The command that compiles the program, and the directory of the workspace that receives the result. */
 export interface Compilation {
   argv: string[];
   env: string[];
@@ -44,28 +44,28 @@ export interface Program {
   contents: { path: string; bytes: Buffer }[];
   /** Absent when the sources are run as they are. */
   compile?: Compilation;
-  /** What was compiled: executable, and not the caller's. */
+  /** The compiled files: executable, and not the caller's. */
   made: { path: string; bytes: Buffer }[];
-  /** Files that are fetched. */
+  /** Files to fetch. */
   references: Reference[];
   /** References that stand for directories. */
   directories: Reference[];
   /** Directories that inline `.dirkeep` files ask for. */
   plainDirectories: string[];
-  /** The persistent session that it continues. */
+  /** The persistent session that the program continues. */
   session?: ProgramSession;
-  /** Its environment is a caller's, which no process has that is warm already. */
+  /** The caller has set the environment, and no warm process has that one. */
   hasOwnEnvironment: boolean;
 }
 
-/** Where the state of a run goes, and with which state it begins. */
+/** Where the state of a run goes, and with which state the run begins. */
 export interface ProgramSession {
   fileId: string;
-  /** Absent: it begins with an empty workspace. */
+  /** Absent: the run begins without a state. */
   snapshot?: Reference;
-  /** The program carries variables on from run to run. */
+  /** The program keeps its variables from run to run. */
   hasVariables: boolean;
-  /** There is a state that cannot be brought back. Nothing of the run is kept. */
+  /** There is a state that cannot be restored. The state that this run leaves is not saved. */
   restoreFailed?: boolean;
 }
 
@@ -77,7 +77,7 @@ const STEERING =
 
 export interface InputLimits {
   names: NameLimits;
-  /** Beside the entry file and the snapshot of a session. */
+  /** Not counting the entry file and the snapshot of a session. */
   maxFiles: number;
 }
 
@@ -195,15 +195,13 @@ function decode({ content, encoding }: ContentFile, at: number): Buffer {
 }
 
 export const WORKSPACE = "/mnt/data";
-/**
- * A hidden directory: what lies in it is never an output. The workspace of a session may have any name, but none that was made for this run.
- */
+/** A hidden directory: nothing in it is an output. The workspace of a session may hold any name, so the name there is unique to this run. */
 const buildDirectory = ({ persist_session }: ExecuteRequest) =>
   persist_session == null ? ".build" : `.build-${persist_session.file_id}`;
 
 type Filler = (text: string) => string;
 
-/** Fills what runtimes leave open: `{entry}`, `{build}` (absolute), and `{memory:60}`, 60 % of the memory limit in bytes. */
+/** Fills the placeholders of runtimes: `{entry}`, `{build}` (absolute), and `{memory:60}`, 60 % of the memory limit in bytes. */
 function fillerFor(entry: string, build: string, memoryBytes: number): Filler {
   return (text) =>
     text.replace(/\{(?:(entry)|(build)|memory:(\d+))\}/g, (_, isEntry, isBuild, percent) => {
@@ -221,7 +219,7 @@ function compilation(
   return { argv: command.map(fill), env: environment(request, env, fill), build };
 }
 
-/** What is executed is what a compiler leaves, and no interpreter of the image. */
+/** Whether the executed file is what a compiler left, and no interpreter of the image. */
 export function isMade({ argv: [command = ""], compile }: Program): boolean {
   return compile !== undefined && command.startsWith(`${WORKSPACE}/${compile.build}/`);
 }

@@ -1,4 +1,4 @@
-/** What a run tells while it goes on. jaild sends output as it comes, what comes within 20 ms together. */
+/** The events of a run while it goes on. jaild sends output as it comes, and joins what comes within 20 ms. */
 import type { OutputStream, RunEvent } from "@svc/contracts";
 import { outputDecoder } from "./decode-output.ts";
 
@@ -7,7 +7,7 @@ export type TellEvent = (event: RunEvent) => void;
 export class RunEvents {
   readonly #tell: TellEvent;
   readonly #runtime: { language: string; version: string };
-  /** Each keeps the bytes of a character whose end is still to come. */
+  /** Each keeps an incomplete character for the next piece. */
   readonly #decoders = { stdout: outputDecoder(), stderr: outputDecoder() };
   #hasStarted = false;
   #isOpen = true;
@@ -17,14 +17,14 @@ export class RunEvents {
     this.#runtime = { language, version };
   }
 
-  /** Its notice may come after the first output. */
+  /** The notice of the start may come after the first output. */
   started(): void {
     if (this.#hasStarted) return;
     this.#hasStarted = true;
     this.#tell({ event: "started", ...this.#runtime });
   }
 
-  /** Output of earlier rounds, which were told or were not asked for. */
+  /** Skips output of earlier rounds, which was sent before or not asked for. */
   passOver(stream: OutputStream, bytes: Buffer): void {
     this.#decoders[stream].decode(bytes);
   }
@@ -36,7 +36,7 @@ export class RunEvents {
     if (text !== "") this.#tell({ event: stream, text });
   }
 
-  /** Nothing is told any more: the answer tells the rest. */
+  /** No more events follow: the answer has the rest. */
   end(): void {
     this.#isOpen = false;
   }

@@ -16,7 +16,7 @@ import { z } from "zod";
 
 const manifestSchema = z.object({
   image: z.string(),
-  /** Commands of the image that are worth telling of. */
+  /** Commands of the image that callers are told about. */
   commands: z.array(z.string()).optional(),
   runtimes: z.array(
     z.object({
@@ -34,9 +34,9 @@ const manifestSchema = z.object({
             name: z.string(),
             argv: z.array(z.string()).min(1),
             words: z.array(z.string()),
-            /** Programs that have tools take it at least, whatever their words. */
+            /** Programs that have tools take at least this zygote, whatever their words. */
             programmatic: z.boolean().optional(),
-            /** So do programs of a session. */
+            /** The same for programs of a session. */
             session: z.boolean().optional(),
           }),
         )
@@ -46,13 +46,13 @@ const manifestSchema = z.object({
         .object({
           argv: z.array(z.string()).min(1),
           env: z.record(z.string(), z.string()),
-          /** So many wait when nothing goes on. */
+          /** How many wait in quiet times. */
           least: z.number().int().min(0),
           /** Time between a request that takes one and the making of the next. */
           refillMs: z.number().int().min(0),
         })
         .optional(),
-      /** What makes the program first, in a jail of its own; absent when sources are run as they are. */
+      /** Compiles the program first, in a jail of its own; absent when sources are run as they are. */
       compile: z
         .object({ command: z.array(z.string()).min(1), env: z.record(z.string(), z.string()) })
         .optional(),
@@ -60,7 +60,7 @@ const manifestSchema = z.object({
       programmatic: z
         .object({ command: z.array(z.string()).min(1), env: z.record(z.string(), z.string()) })
         .optional(),
-      /** How a program is started that carries on the variables of its session; absent when the language has none. */
+      /** How a program is started that keeps the variables of its session; absent when the language has no such start. */
       session: z
         .object({ command: z.array(z.string()).min(1), env: z.record(z.string(), z.string()) })
         .optional(),
@@ -73,7 +73,7 @@ export interface Zygote {
   name: string;
   argv: readonly string[];
   words: readonly string[];
-  /** Commands of programs that take it at least: of those that have tools, of those of a session. */
+  /** Commands of programs with tools and of programs of a session, which take at least this zygote. */
   preludes?: readonly (readonly string[])[];
 }
 
@@ -150,7 +150,7 @@ export class Runtimes {
     return found;
   }
 
-  /** The same for a run of a session. */
+  /** The same for a run of a session, with the command that keeps variables. */
   findSession(name: string, range: string): Runtime {
     const found = this.find(name, range);
     if (found.session === undefined) return found;
@@ -158,7 +158,7 @@ export class Runtimes {
     return { ...found, command, env: { ...found.env, ...env } };
   }
 
-  /** The same for a program with tools. */
+  /** The same for a program with tools, with the command that offers them. */
   findProgrammatic(name: string, range: string): Runtime {
     const found = this.find(name, range);
     if (found.programmatic !== undefined) {

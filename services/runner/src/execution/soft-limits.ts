@@ -1,6 +1,6 @@
 /**
- * Limits that a program met without being ended by them. It saw ordinary errors of the system, which do not say whose limit
- * it was; the answer does. Known are those that show from outside: a number of open files does not. Pure.
+ * Limits that a program reached without being ended by them. It saw ordinary system errors, which do not say whose limit it was; the answer does.
+ * Only limits that show from outside are known, which excludes the number of open files. Pure.
  */
 
 import type { ReachedLimit } from "@svc/contracts";
@@ -12,7 +12,7 @@ export function reachedLimits(
   { end, listing }: Pick<RunOutcome, "end" | "listing">,
   { fileBytes }: Pick<RunLimits, "fileBytes">,
 ): ReachedLimit[] {
-  // Not the signal SIGXFSZ, which programs can send as well.
+  // Not derived from SIGXFSZ: programs can send that signal as well.
   const tooLarge = listing.files.some(({ state, size }) => state !== "unchanged" && size >= fileBytes);
   return tooLarge ? [...end.reached, { limit: "file_size", value: fileBytes }] : end.reached;
 }

@@ -22,7 +22,7 @@ export interface ExecuteDeps {
   log: Log;
 }
 
-/** An answer without what is known before the run. */
+/** An answer without the fields that are known before the run. */
 export type RunAnswer = Omit<ExecuteResponse, "language" | "version" | "limits">;
 
 export interface Call {
@@ -32,13 +32,13 @@ export interface Call {
   /** Aborted when the caller goes away or the runner stops. */
   signal: AbortSignal;
   log: Log;
-  /** Absent: nobody wants to read what the program writes while it runs. */
+  /** Absent: the caller does not want output while the program runs. */
   tell?: TellEvent | undefined;
-  /** Absent where nothing is traced. */
+  /** Absent when nothing is traced. */
   trace?: Span | undefined;
 }
 
-/** Where the outputs of an execution go, and by whose leave. */
+/** Where the outputs of an execution go, and the grant that allows it. */
 export interface Destination {
   sessionId: string;
   outputSession: string;

@@ -1,4 +1,4 @@
-/** The small inputs of a run and the directories of its sessions, asked for in one call when staging begins. */
+/** The small inputs of a run and the directories of its sessions, fetched in one call when staging begins. */
 import type { BatchedFile, BatchRequest, InputBatch } from "@svc/contracts";
 import type { Reference } from "../execution/program.ts";
 
@@ -7,7 +7,7 @@ export class Batch {
   readonly #sessions: readonly string[];
   readonly #answer: Promise<InputBatch | undefined>;
 
-  /** `ask` does not fail. It is not called for nothing. */
+  /** `ask` never rejects. It is not called when there is nothing to ask for. */
   constructor(
     files: readonly Reference[],
     sessions: readonly string[],
@@ -23,13 +23,13 @@ export class Batch {
     this.#answer = isEmpty ? Promise.resolve(undefined) : ask(request);
   }
 
-  /** Undefined: it is to be fetched by itself. */
+  /** Undefined: the file must be fetched on its own. */
   async file(file: Reference): Promise<BatchedFile | undefined> {
     const at = this.#files.indexOf(file);
     return at < 0 ? undefined : (await this.#answer)?.files[at];
   }
 
-  /** Names of the `.dirkeep` files. Undefined: the session is to be listed by itself. */
+  /** Names of the `.dirkeep` files. Undefined: the session must be listed on its own. */
   async directories(session: string): Promise<readonly string[] | undefined> {
     const at = this.#sessions.indexOf(session);
     return at < 0 ? undefined : (await this.#answer)?.directories[at];

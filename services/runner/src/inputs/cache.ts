@@ -1,15 +1,15 @@
 /**
- * The runner's copies of large inputs, least recently used go first. Bounded in bytes, files and idle time. A copy is found
- * and opened only with its object's key, which comes with a grant and is not kept here: the key's hash finds the copy, and
- * the seal is derived from the key. The cache is advisory: before a copy is used, storage has confirmed that the object is
- * there, unchanged, and readable by the caller. Without room, rights or disk there are no copies, and nothing fails.
+ * The runner's cache of large inputs, with eviction of the least recently used. It is bounded in bytes, files and idle time. A copy is found and
+ * opened only with its object's key, which comes with a grant and is not kept here: the key's hash finds the copy, and the seal is derived from the
+ * key. The cache is advisory: before a copy is used, storage has confirmed that the object is there, unchanged, and readable by the caller. Without
+ * room, rights or disk there are no copies, and nothing fails.
  */
 import { createHash, hkdfSync } from "node:crypto";
 import { type Seal, type SealedFile, SealedFileWriter } from "./sealed-file.ts";
 
 /** Each copy is an open file. */
 const MAX_FILES = 256;
-/** What was not used for so long goes, as deleted objects should not stay. */
+/** A copy that was not used for this long is removed: copies of deleted objects should not stay. */
 const IDLE_MS = 15 * 60_000;
 
 interface Entry {
@@ -27,17 +27,17 @@ export interface HeldCopy {
   size: number;
   read: () => AsyncGenerator<Buffer>;
   release: () => void;
-  /** It is not what it should be: nobody finds it any more. */
+  /** Removes a copy that failed its check: nobody finds it any more. */
   drop: () => void;
 }
 
-/** A copy in the making. It never fails: a copy that cannot be made is none. */
+/** A copy that is being made. Its methods never reject: a copy that cannot be made is dropped. */
 export interface Recording {
-  /** One call at a time. */
+  /** Calls must not overlap. */
   write: (bytes: Buffer) => Promise<void>;
-  /** All bytes were written and are right. */
+  /** Keeps the copy: all bytes were written and are right. */
   keep: () => Promise<void>;
-  /** Without `keep` before, nothing stays. */
+  /** Drops the copy, unless `keep` succeeded before. */
   end: () => Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export class InputCache {
     this.#sweeper = setInterval(() => this.sweep(), IDLE_MS / 10).unref();
   }
 
-  /** Bytes on disk, and set aside for copies in the making. */
+  /** Bytes on disk, and reserved for copies that are being made. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -88,7 +88,7 @@ export class InputCache {
     };
   }
 
-  /** Begins a copy. Undefined: it has no place, or is being made already. */
+  /** Begins a copy. Undefined: there is no room for it, or it is being made already. */
   async record(key: string, etag: string, size: number): Promise<Recording | undefined> {
     const id = idOf(key);
     if (this.#recorded.has(id) || !this.#makeRoom(size)) return undefined;
@@ -144,7 +144,7 @@ export class InputCache {
     };
   }
 
-  /** Forgets what was not used for long. */
+  /** Removes copies that were not used for long. */
   sweep(): void {
     const oldest = this.#now() - IDLE_MS;
     for (const entry of [...this.#entries.values()]) if (entry.usedAt < oldest) this.#remove(entry);

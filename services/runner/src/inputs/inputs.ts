@@ -1,6 +1,6 @@
 /**
- * Stages the files of a program into the jail: contents of the request and referenced inputs, all or nothing. A file that
- * cannot be had fails the request and is named.
+ * Stages the files of a program into the jail: contents of the request and referenced inputs, all or nothing. A file that cannot be fetched fails
+ * the request, and the error names it.
  */
 import {
   directoriesOf,
@@ -25,19 +25,19 @@ export interface StagingDeps {
   run: RunGateway;
   jail: JailRun;
   concurrency: number;
-  /** Whether the directories that storage knows of its sessions are made too. */
+  /** Whether to make the directories that storage lists for its sessions as well; by default, yes. */
   directories?: boolean;
 }
 
-/** What stands under which index, and which paths are taken by that. */
+/** What is staged under which index, and which paths that takes. */
 export interface StagedFiles {
   staged: readonly StagedInput[];
-  /** Index by path: they are still to be made, once, with the mode that the state of a session may have for them. */
+  /** Index by path. They are still to be made, once, with the mode that the state of a session may give them. */
   directories: ReadonlyMap<string, number>;
   own: OwnPaths;
 }
 
-/** Stages everything of the request but its directories. */
+/** Stages everything of the request except its directories. */
 export async function stageAll(program: Program, deps: StagingDeps): Promise<StagedFiles> {
   const staged: StagedInput[] = [];
   const directories = new Map<string, number>();
@@ -112,7 +112,7 @@ async function* fetchAhead(
   }
 }
 
-/** A file of each session that the run reads. */
+/** One file of each session that the run reads, by session. */
 function sessionsOf(references: readonly Reference[]): ReadonlyMap<string, Reference> {
   return new Map(references.map((file) => [file.storage_session_id, file]));
 }

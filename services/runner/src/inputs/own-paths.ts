@@ -1,7 +1,7 @@
 /** The paths of a request's own files in the workspace. Pure. */
 import { directoriesOf } from "@svc/contracts";
 
-/** Paths of the request's own files, which go before what a snapshot has. */
+/** The request's own files take precedence over the members of a snapshot. */
 export class OwnPaths {
   readonly #files: ReadonlySet<string>;
   readonly #directories: ReadonlySet<string>;
@@ -22,7 +22,7 @@ export class OwnPaths {
     return type !== "directory" && this.#directories.has(path);
   }
 
-  /** Whether the directory is one of the request's files, or one of them lies in it. */
+  /** Whether the path is one of the request's files or directories, or one of them lies in it. */
   isIn(directory: string): boolean {
     return this.#directories.has(directory) || this.#files.has(directory);
   }

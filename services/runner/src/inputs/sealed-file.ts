@@ -1,7 +1,7 @@
 /**
- * One copy of an input on the runner's disk: nameless, so that nobody else can open it and it vanishes with the process,
- * however that ends; sealed with AES-256-GCM, so that it can be read only with its key, and a changed or torn one is noticed
- * at its end. TMPDIR chooses the file system.
+ * A temporary file on the runner's disk, such as a copy of an input. It has no name, so that nobody else can open it
+ * and it vanishes with the process, however that ends. It is sealed with AES-256-GCM: only its key can read it, and
+ * a changed or torn file is noticed at its end. TMPDIR chooses the file system.
  */
 import { type CipherGCM, createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
@@ -14,14 +14,14 @@ const FILE_MODE = 0o600;
 /** Reads and writes of this size cost less than their sealing. */
 const BATCH_BYTES = 256 * 1024;
 
-/** How a copy is sealed: its key, and what it says it is. */
+/** How a file is sealed: its key, and a label that says what it is. */
 export interface Seal {
   key: Buffer;
-  /** A copy opens only under the label that it was made with. */
+  /** A file opens only under the label that it was made with. */
   label: string;
 }
 
-/** What was read is not what was written, or the key is another. */
+/** The bytes read are not those that were written, or the key is wrong. */
 export class NotGenuine extends Error {}
 
 export class SealedFile {
@@ -37,7 +37,7 @@ export class SealedFile {
     this.#tag = tag;
   }
 
-  /** The content. What came out counts only when the end is reached: until then nothing is known to be genuine. */
+  /** Yields the content. It counts only when the end is reached: until then nothing is known to be genuine. */
   async *read({ key, label }: Seal): AsyncGenerator<Buffer> {
     const decipher = createDecipheriv(CIPHER, key, this.#iv);
     decipher.setAAD(Buffer.from(label)).setAuthTag(this.#tag);
@@ -87,7 +87,7 @@ export class SealedFileWriter {
     }
   }
 
-  /** Takes bytes, one call at a time. */
+  /** Takes bytes; calls must not overlap. */
   async write(bytes: Buffer): Promise<void> {
     this.#batch.push(this.#cipher.update(bytes));
     this.#batched += bytes.length;

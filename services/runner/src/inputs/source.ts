@@ -1,7 +1,7 @@
 /**
- * Opens the inputs of a run. The gateway is asked for every input of every run, under the run's grant, whether there is a
- * copy or not: for several without a copy in one batch, and for what is missing in it by itself. When it says that the object is still what the copy was made of, the bytes come from the copy. Bytes of the
- * gateway are checked against the checksum that storage recorded, bytes of a copy against its seal.
+ * Opens the inputs of a run. The gateway is asked for every input of every run, under the run's grant, even when there is a copy. Several inputs
+ * without a copy are fetched in one batch, and what the batch lacks on its own. When the gateway says that the object is unchanged, the bytes come
+ * from the copy. Bytes from the gateway are checked against the checksum that storage recorded, bytes of a copy against its seal.
  */
 import { createHash } from "node:crypto";
 import type { Config, Log } from "@svc/service-kit";
@@ -18,24 +18,24 @@ import { Batch } from "./batch.ts";
 import { type HeldCopy, InputCache, type Recording } from "./cache.ts";
 
 /**
- * Smaller inputs take as long to be asked for as to be fetched. A run with one input from a copy against the same run
- * without copies: no difference up to 64 KiB, 0.92 of the processor time at 512 KiB, 0.82 of it and 0.87 of the whole time at
- * 1 MiB, 0.65 and 0.60 at 20 MiB. Making the copy of 20 MiB costs a run 1.05 of its time.
+ * For smaller inputs, asking takes as long as fetching. A run with one input from a copy, against the same run without copies: no difference up to
+ * 64 KiB; 0.92 of the processor time at 512 KiB; 0.82 of it and 0.87 of the whole time at 1 MiB; 0.65 and 0.60 at 20 MiB. Making the copy of 20 MiB
+ * costs a run 1.05 of its time.
  */
 const MIN_BYTES = 512 * 1024;
 
 export interface OpenInput {
   size: number;
   readOnly: boolean;
-  /** Fails at its end when the bytes were not the right ones, and where they break off: with `storage_unavailable`, unless they are damaged. */
+  /** Throws at its end when the bytes were not the right ones, and where they break off: with `storage_unavailable`, unless they are damaged. */
   bytes: AsyncGenerator<Buffer>;
   close: () => void;
 }
 
-/** A copy was not what it should be. It is gone; a new jail can be staged without it. */
+/** A copy failed its check and was dropped. A new jail can be staged without it. */
 export class SpoiledCopy extends Error {}
 
-/** Makes a jail and stages it; once more, without copies, when one of them turns out spoiled. */
+/** Makes a jail and stages it; repeats this once without copies when a copy turns out to be spoiled. */
 export async function despiteSpoiledCopies<T>(stage: (withCopies: boolean) => Promise<T>): Promise<T> {
   try {
     return await stage(true);
@@ -45,7 +45,7 @@ export async function despiteSpoiledCopies<T>(stage: (withCopies: boolean) => Pr
   }
 }
 
-/** Inputs with copies, if the configuration wants any. */
+/** The source of inputs, with copies if the configuration allows any. */
 export function inputSource(
   gateway: GatewayClient,
   { SANDBOX_INPUT_CACHE_BYTES: maxBytes }: Pick<Config, "SANDBOX_INPUT_CACHE_BYTES">,
@@ -76,8 +76,8 @@ export class InputSource {
   }
 
   /**
-   * Asks for all files without a copy, and for the directories of sessions. A single file is fetched by itself meanwhile: it may be too
-   * large for a batch, and would come later then.
+   * Asks for all files without a copy, and for the directories of sessions. A single file is fetched on its own at the same time: it may be too
+   * large for a batch, and would then come later.
    */
   batch(
     run: RunGateway,
@@ -96,7 +96,7 @@ export class InputSource {
     );
   }
 
-  /** `batch`: where the input may be already. */
+  /** `batch`: may already hold the input. */
   async open(run: RunGateway, file: Reference, withCopies: boolean, batch?: Batch): Promise<OpenInput> {
     const batched = await batch?.file(file);
     if (batched !== undefined) {
@@ -163,7 +163,7 @@ export class InputSource {
   }
 }
 
-/** Who reads the bytes wants no more of them. */
+/** The reader wants no more of the bytes. */
 const LEFT = new Error("the input was closed");
 
 type Fetched = FetchedInput & { size: number; body: AsyncIterable<Buffer> | Iterable<Buffer> };

@@ -1,6 +1,6 @@
 /**
- * The limits of the files that a run returns, as they are configured: nothing is tried that the gateway would refuse, for
- * a refused upload is a failed one, with which the state of a session is not saved. Pure.
+ * The limits of the files that a run returns, from the configuration. Nothing is tried that the gateway would refuse: a refused upload is a failed
+ * one, and then the state of a session is not saved. Pure.
  */
 import type { Config } from "@svc/service-kit";
 import type { OutputLimits } from "./outputs.ts";

@@ -36,7 +36,7 @@ export function decodeListing(listing: WorkspaceListing): Listing {
   };
 }
 
-/** The listing without what lies in one directory. */
+/** The listing without one directory and its content. */
 export function withoutDirectory(listing: Listing, directory: string | undefined): Listing {
   if (directory === undefined) return listing;
   return filtered(listing, (path) => path !== directory && !path.startsWith(`${directory}/`));

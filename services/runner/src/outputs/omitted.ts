@@ -1,4 +1,4 @@
-/** What callers are told of omitted files: the fields of the answer and the note lines. Pure. */
+/** What callers learn about omitted files: the fields of the answer and the note lines. Pure. */
 import { byteSize, type ExecuteResponse, grouped, quotaUse } from "@svc/contracts";
 import type { Listing, OmittedFile, OutputLimits } from "./outputs.ts";
 
@@ -29,7 +29,7 @@ export function omittedFields(
 
 type NotedLimits = Pick<OutputLimits, "maxFiles" | "maxFileBytes" | "maxTotalBytes">;
 
-/** The reason with its limit and, where there is one, the way out. */
+/** The reason with its limit and, if there is one, a remedy. */
 function reasonText({ reason, size, quota }: OmittedFile, limits: NotedLimits): string {
   switch (reason) {
     case "size":
@@ -50,7 +50,7 @@ export const NOT_LISTED_IN_TIME = "the workspace could not be listed in time";
 const NOT_COMPARED_IN_TIME =
   "Input files could not be compared in time: some that are returned as changed may be unchanged";
 
-/** Note lines for omitted files, and for inputs that may be among the outputs. Files that are no regular files are not worth a line. */
+/** Note lines for omitted files, and for inputs that may be among the outputs. Entries that are not regular files get no line. */
 export function omittedNotes(
   omitted: readonly OmittedFile[],
   { unlisted, timedOut, uncompared }: Pick<Listing, "unlisted" | "timedOut" | "uncompared">,

@@ -23,7 +23,7 @@ export interface StagedInput {
   index: number;
   ref?: InputRef;
   readOnly: boolean;
-  /** Of the state of a session. */
+  /** Part of the state of a session. */
   restored?: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface ListedFile {
 export interface Listing {
   files: ListedFile[];
   emptyDirectories: string[];
-  /** All of them, and the symlinks, of a run of a session. */
+  /** All directories. The jail lists them, and symlinks, only for a session's run. */
   directories: { path: string; mode: number }[];
   symlinks: { path: string; target: string }[];
   /** Indices of staged directories that are still there. */
@@ -51,9 +51,9 @@ export interface Listing {
   omitted: { path: string; reason: "type" | "name" }[];
   /** The jail could not look at all of it in time. */
   timedOut: boolean;
-  /** Some inputs that are listed as changed may be what they were. */
+  /** Some inputs that are listed as changed may be unchanged. */
   uncompared: boolean;
-  /** Entries that are not listed: at least so many, where it timed out. */
+  /** Number of entries that are not listed; a lower bound when `timedOut`. */
   unlisted: number;
 }
 
@@ -75,9 +75,9 @@ export interface PlannedUpload {
 export interface OmittedFile {
   name: string;
   reason: OmittedReason;
-  /** Of one that is too large, in bytes. */
+  /** With reason `size`: the file's size in bytes. */
   size?: number;
-  /** The one that had no room. */
+  /** With reason `quota`: the quota that had no room. */
   quota?: Quota;
 }
 
@@ -126,7 +126,7 @@ export function planOutputs(
   };
 }
 
-/** No name of so many code units keeps the limit. Programs may make thousands of paths of thousands of characters. */
+/** A name of so many code units is always beyond the limit. Programs may make thousands of paths of thousands of characters. */
 function isFarTooLong(name: string, { maxLength }: NameLimits): boolean {
   return name.length > 2 * maxLength;
 }
@@ -144,8 +144,8 @@ function candidate(file: ListedFile, input: StagedInput | undefined): PlannedUpl
 }
 
 /**
- * A file may have the name of an input that is still there: of a read-only one, which stays what it was, or of a
- * directory's `.dirkeep`, which it changes.
+ * A file may have the name of an input that is still there: of a read-only one, which stays
+ * as it was, or of a directory's `.dirkeep`, which the file changes.
  */
 function besideInputs(
   candidates: readonly PlannedUpload[],
@@ -162,7 +162,7 @@ function besideInputs(
   return { kept: [...byName.values()].map(({ ref }) => ref), fresh };
 }
 
-/** Two files whose paths exclude each other could never be staged together again: an inherited one goes first. */
+/** Two files whose paths exclude each other could never be staged together again: the inherited one wins. */
 function crossing(inherited: readonly InputRef[]): (name: string) => boolean {
   const files = new Set(inherited.map(({ name }) => name));
   const directories = new Set(inherited.flatMap(({ name }) => directoriesOf(name)));

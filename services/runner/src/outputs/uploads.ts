@@ -1,7 +1,7 @@
 /**
- * Stores the planned outputs through the gateway, several at once. All uploads end before the answer; a file that cannot
- * be stored is reported as omitted and counted in `artifact_delivery`, but for one that has no room in its user's quota: to run the
- * program again would not help. Nothing vanishes silently.
+ * Stores the planned outputs through the gateway, several at once. All uploads end before the answer. A file that cannot be stored is reported as
+ * omitted and counted in `artifact_delivery`. A file without room in its user's quota is not counted there: running the program again would not
+ * help. Nothing vanishes silently.
  */
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
@@ -91,7 +91,7 @@ async function store(file: PlannedUpload, bytes: Buffer | undefined, deps: Uploa
   };
 }
 
-/** A large file is stored while the jail sends it. What it sends is read to its end, or it would be taken for the next file. */
+/** Stores a large file while the jail sends it. The jail's bytes are read to their end, or they would be taken for the next file. */
 async function storeStream(
   file: PlannedUpload,
   head: { id: string; name: string; size: number; contentType: string },

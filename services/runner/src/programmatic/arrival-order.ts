@@ -8,7 +8,7 @@ const ORDER_MS = 20;
 
 export class ArrivalOrder<T> {
   readonly #issue: (item: T) => void;
-  /** Accepted connections whose request is not complete, and those that wait behind one. In the order of acceptance. */
+  /** Accepted connections with an incomplete request, and complete requests that wait behind one. In the order of acceptance. */
   readonly #places = new Map<number, { item?: T; late: boolean }>();
   #next = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -38,7 +38,7 @@ export class ArrivalOrder<T> {
     this.#release();
   }
 
-  /** Places whose request is not complete, and complete ones that wait. */
+  /** Number of incomplete requests, and of complete ones that wait. */
   get waiting(): number {
     return this.#places.size;
   }
@@ -59,7 +59,7 @@ export class ArrivalOrder<T> {
     }
   }
 
-  /** Connections that are still incomplete then do not delay others any more. */
+  /** After this delay, connections that are still incomplete no longer delay others. */
   #soon(): void {
     this.#timer ??= setTimeout(() => this.flush(), ORDER_MS);
   }

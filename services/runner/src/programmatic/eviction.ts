@@ -23,7 +23,7 @@ export interface PauseLimits {
   maxPerPrincipal: number;
 }
 
-/** Of the machine's memory: how much paused programs may hold together, and how much must stay available. */
+/** Shares of the machine's memory: how much paused programs may hold together, and how much must stay available. */
 export const PAUSED_SHARE = 0.5;
 export const AVAILABLE_SHARE = 0.1;
 

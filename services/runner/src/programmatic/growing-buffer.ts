@@ -1,4 +1,4 @@
-/** Bytes that come in pieces: a piece costs its own bytes and no object, however small it is. */
+/** Collects bytes that come in pieces: a piece costs its own bytes and no object, however small it is. */
 const LEAST = 1024;
 
 export class GrowingBuffer {
@@ -21,7 +21,7 @@ export class GrowingBuffer {
     this.#length = 0;
   }
 
-  /** Shares its memory. */
+  /** A view: it shares the buffer's memory. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }

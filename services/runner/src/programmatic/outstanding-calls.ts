@@ -10,30 +10,30 @@ import type { CallReply } from "./relay.ts";
 import type { Sender, ToolAnswer, ToolCallClient } from "./tool-call-client.ts";
 import type { ToolCall } from "./tool-request.ts";
 
-/** In a longer pause the calls wait at the tool call server. */
+/** After this time of a pause, the calls wait at the tool call server. */
 const SHORT_PAUSE_MS = 1000;
-/** Texts of the calls that a pause reports, together; also bounds how deeply they are nested. */
+/** Largest total of call texts that a pause reports; also bounds how deeply they are nested. */
 const REPORTED_BYTES = 8192;
 
 export interface BatchedCall {
   callId: string;
   /** Body of `POST /tool-call`: the text of one JSON value. */
   text: string;
-  /** Of the text. */
+  /** Size of the text. */
   bytes: number;
 }
 
 interface OutstandingCall extends BatchedCall, ToolCall {
   reply: CallReply;
   isSent: boolean;
-  /** Of its wait at the gateway. */
+  /** Aborts its wait at the gateway. */
   wait?: AbortController;
 }
 
 export interface OutstandingCallsOptions {
   client: ToolCallClient;
   sender: Sender;
-  /** Of one request to the gateway. */
+  /** Largest body of one request to the gateway. */
   maxBytes: number;
   /** Aborted: no call is sent any more. */
   signal: AbortSignal;
@@ -53,7 +53,7 @@ export class OutstandingCalls {
     this.#options = options;
   }
 
-  /** Of all texts. */
+  /** Size of all texts. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -63,7 +63,7 @@ export class OutstandingCalls {
     this.#calls.set(callId, { ...call, callId, bytes, reply, isSent: false });
   }
 
-  /** Removes a call whose result came with a resume and gives the reply for it; undefined when it has its result. */
+  /** Removes a call whose result came with a resume, and returns its reply; undefined: the call already has its result. */
   remove(callId: string): CallReply | undefined {
     const call = this.#calls.get(callId);
     if (call === undefined) return undefined;
@@ -86,7 +86,7 @@ export class OutstandingCalls {
     return reported;
   }
 
-  /** The program pauses: has new calls recorded, in the background and however soon their results come. */
+  /** The program pauses: records new calls in the background, even if their results come soon. */
   paused(): void {
     const unsent = [...this.#calls.values()].filter(({ isSent }) => !isSent);
     for (const call of unsent) call.isSent = true;
@@ -120,7 +120,7 @@ export class OutstandingCalls {
     time.abort();
   }
 
-  /** The program resumes or ended. */
+  /** The program resumes or has ended. */
   resumed(): void {
     clearTimeout(this.#longPause);
   }
@@ -166,10 +166,10 @@ export class OutstandingCalls {
   }
 }
 
-/** Before the first call there is no comma. */
+/** Size of a body without calls. `sizeOf` counts a comma for each call, but there is none before the first. */
 const AROUND_ALL = '{"calls":[]}'.length - ",".length;
 
-/** Calls in their order, each batch as many as a body of at most `maxBytes` holds; and those that are too large for any. */
+/** Splits calls into batches in their order, each with as many as a body of at most `maxBytes` holds. `tooLarge`: calls that fit into no body. */
 export function batchesOf<C extends BatchedCall>(
   calls: Iterable<C>,
   maxBytes: number,
@@ -195,7 +195,7 @@ export function batchesOf<C extends BatchedCall>(
   return { batches, tooLarge };
 }
 
-/** In a body, with the comma before it. */
+/** Size of a call in a body, with the comma before it. */
 const sizeOf = ({ callId, bytes }: BatchedCall) => entry(callId, "").length + bytes + 1;
 
 export function bodyOf(calls: readonly BatchedCall[]): string {

@@ -68,7 +68,7 @@ export class ProgramRegistry<P extends Kept = ToolProgram> {
     this.#checks ??= setInterval(() => this.#check(), CHECK_MS).unref();
   }
 
-  /** Takes out the paused program whose next round this is, to resume it or to keep it again. */
+  /** Takes out a paused program, if `round` is its next round. The caller resumes it or keeps it again. */
   take(executionId: string, round: number): P {
     const program = this.#all.get(executionId);
     const timer = program === undefined ? undefined : this.#paused.get(program);

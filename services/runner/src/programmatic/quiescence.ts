@@ -6,7 +6,7 @@ export interface Observation {
   nowMs: number;
   /** When the first call of this batch was issued. */
   firstCallMs: number;
-  /** When a call was issued or bytes of one came in, the last time. */
+  /** When a call was last issued, or bytes of one last arrived. */
   activityMs: number;
   /** A call is on its way in. */
   arriving: boolean;
@@ -19,9 +19,9 @@ export interface QuiescenceTimes {
   settleMaxMs: number;
 }
 
-/** A repeated program may sleep where its first attempt slept: it is given this time to make its recorded calls. */
+/** A replayed program may sleep where its first attempt slept: it gets this long to make its recorded calls. */
 export const CATCH_UP_MS = 10_000;
-/** Between two checks of the program. */
+/** Bounds of the time between two checks of the program. */
 const CHECK = { soonest: 1, latest: 10 } as const;
 
 export function batchIsComplete(

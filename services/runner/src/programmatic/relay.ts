@@ -1,8 +1,7 @@
 /**
- * The tool socket of one program: a unix HTTP server that takes `POST /tool-call` and nothing else, one request per
- * connection. Everything that comes over it is hostile: connections, sizes, times and held bytes are bounded, headers of
- * the program are not believed, and one program's relay knows nothing of another's. What a call is and who answers it is
- * decided by the owner. Errors of handlers, the owner's included, are passed to the owner and go no further.
+ * The tool socket of one program: a unix HTTP server that takes `POST /tool-call` and nothing else, one request per connection. All input is
+ * hostile: connections, sizes, times and held bytes are bounded, the program's headers are not trusted, and one program's relay knows nothing of
+ * another's. The owner decides what a call is and who answers it. Errors of handlers, the owner's included, go to the owner and no further.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -13,26 +12,26 @@ import { GrowingBuffer } from "./growing-buffer.ts";
 import { BadToolRequest, parseToolRequest, type ToolCall } from "./tool-request.ts";
 
 const MAX_HEADER_BYTES = 4096;
-/** A request that stands still for so long, while its program runs, is dropped. */
+/** A request without progress for this long, while its program runs, is dropped. */
 const SLOW_MS = 10_000;
 const SWEEP_MS = 1000;
-/** A request that is too large is read on to a multiple of the limit, so that its sender sees the answer. */
+/** An oversized request is read up to this multiple of the limit, so that its sender sees the answer. */
 const DISCARD_FACTOR = 16;
-/** Turns of the event loop in which nothing came: then nothing is on its way. */
+/** After this many turns of the event loop without input, nothing is on its way. */
 const QUIET_TURNS = 3;
 
 export interface RelayOptions {
   tools: readonly string[];
-  /** Of one request. */
+  /** Largest body of one request. */
   maxBytes: number;
-  /** Of all requests together that have not come whole. */
+  /** Most bytes held of all incomplete requests together. */
   maxArrivingBytes: number;
   maxConnections: number;
-  /** A well-formed call, in the order in which the program made them. */
+  /** Called for each well-formed call, in the order in which the program made them. */
   onCall: (call: ToolCall, reply: CallReply) => void;
-  /** Something came in. */
+  /** Called when anything comes in. */
   onActivity: () => void;
-  /** A handler has thrown: this program cannot be served any more. Must not throw. */
+  /** Called when a handler has thrown: this program cannot be served any more. Must not throw. */
   onError: (error: unknown) => void;
 }
 
@@ -48,7 +47,7 @@ interface Arriving {
   place: number;
   sinceMs: number;
   used: boolean;
-  /** Held of it. */
+  /** Bytes of its body that are held. */
   bytes: number;
 }
 
@@ -95,7 +94,7 @@ export class Relay {
     ).unref();
   }
 
-  /** The handler of an event: what it throws ends the program, not the process. */
+  /** Wraps an event handler: what it throws ends the program, not the process. */
   #guarded<A extends unknown[]>(handle: (...args: A) => void): (...args: A) => void {
     return (...args) => {
       try {
@@ -116,39 +115,39 @@ export class Relay {
     return this.#order.waiting > 0;
   }
 
-  /** Held of requests that have not come whole. */
+  /** Bytes held of incomplete requests. */
   get arrivingBytes(): number {
     return this.#arrivingBytes;
   }
 
-  /** Counts all that comes in. */
+  /** Number of events so far, of anything that came in. */
   get events(): number {
     return this.#events;
   }
 
-  /** False when something came in since the given count, or is on its way through this process now. */
+  /** False when something came in since the count `since`, or is on its way through this process now. */
   async isQuiet(since: number): Promise<boolean> {
     for (let turns = 0; turns < QUIET_TURNS && this.#events === since; turns++) await turn();
     return this.#events === since;
   }
 
-  /** Counts replies to the program. */
+  /** Number of replies to the program so far. */
   get replies(): number {
     return this.#replies;
   }
 
-  /** A reply is not completely in the sockets of the program yet: the program may look blocked. */
+  /** A reply is not completely in the program's socket yet, so the program may look blocked. */
   get isSending(): boolean {
     return this.#sending.size > 0;
   }
 
-  /** The program stands still: takes in all that it has sent. From here on no request of it is slow. */
+  /** The program is frozen: takes in everything that it has sent. From here on none of its requests counts as slow. */
   async freeze(): Promise<void> {
     this.#frozen = true;
     while (!(await this.isQuiet(this.#events)));
   }
 
-  /** Complete calls wait for earlier ones no more. */
+  /** Complete calls no longer wait for earlier ones. */
   flush(): void {
     this.#order.flush();
   }
@@ -208,7 +207,7 @@ export class Relay {
     arriving.bytes = 0;
   }
 
-  /** False where all requests together have too much. */
+  /** False: all requests together would hold too many bytes. */
   #hold(arriving: Arriving, bytes: number): boolean {
     if (this.#arrivingBytes + bytes > this.#options.maxArrivingBytes) return false;
     this.#arrivingBytes += bytes;

@@ -43,17 +43,17 @@ export interface ProgrammaticDeps extends ExecuteDeps {
   programs: ProgramRegistry<StartedProgram>;
   directories: ToolDirectories;
   client: ToolCallClient;
-  /** This runner may be ended whenever it has answered: the calls of a pause are recorded before. */
+  /** This runner may be stopped after any answer, so the calls of a pause are recorded before the answer. */
   mayEnd: boolean;
 }
 
-/** A program and what does not change between its rounds. It keeps the hash seed of its first process. */
+/** A program with its runtime, and the limits and events of its current round. It keeps the hash seed of its first process. */
 class StartedProgram extends ToolProgram {
-  /** Of its round. */
+  /** Limits of the current round. */
   limits: RunLimits;
   readonly runtime: Runtime;
   hashSeed: number;
-  /** Of its round, where its caller wants to read what it writes. */
+  /** Events of the current round; absent if its caller does not want output while the program runs. */
   events: RunEvents | undefined;
 
   constructor(
@@ -76,7 +76,7 @@ interface Round {
   call: Call;
 }
 
-/** The first round, or the first of a repeated program. */
+/** Makes the first round of a program, or of its replay. */
 export async function startProgram(
   { request, principal }: Admitted,
   ptc: ProgrammaticRun,
@@ -137,7 +137,7 @@ export async function startProgram(
   });
 }
 
-/** A further round of a paused program. */
+/** Makes a further round of a paused program. */
 export async function resumeProgram(
   request: ResumeRequest,
   call: Call,
@@ -168,7 +168,7 @@ export async function resumeProgram(
   });
 }
 
-/** The events of a further round: what the program has written until now was told before, or not asked for. */
+/** The events of a further round. Output until now is skipped: it was sent before, or not asked for. */
 function goingOn({ runtime, sofar }: StartedProgram, tell: TellEvent): RunEvents {
   const events = new RunEvents(tell, runtime);
   for (const stream of OUTPUT_STREAMS) events.passOver(stream, sofar[stream]);
@@ -231,7 +231,7 @@ async function inSlot(
 /** No slot was free: a paused program stays where it is. */
 const isBusy = (error: unknown) => error instanceof ServiceError && error.code === "runner_busy";
 
-/** The program is kept, unless every round is to be run from the top. */
+/** Keeps the paused program, unless every round is a replay. */
 function pause({ program, to }: Round, { config, programs }: ProgrammaticDeps): PausedResponse {
   const { wallUs, stdout, stderr } = program.sofar;
   const { limits } = program;
@@ -323,7 +323,7 @@ function attempt<T>(field: string, parse: () => T): T {
   }
 }
 
-/** What a program with tools finds in its environment. The hash seed makes sets of texts repeat their order. */
+/** The environment of a program with tools. The hash seed makes Python's sets of texts repeat their order. */
 function toolEnvironment(hashSeed: number, toolSocket: string): string[] {
   return [`SANDBOX_TOOL_SOCKET=${toolSocket}`, `PYTHONHASHSEED=${hashSeed}`];
 }

@@ -21,7 +21,7 @@ export type ToolAnswer =
   | { kind: "unanswered" }
   | ToolRefusal;
 
-/** Whose calls are sent. */
+/** The program whose calls are sent. */
 export interface Sender {
   token: string;
   executionId: string;
@@ -39,17 +39,17 @@ type Reading<T> = (status: number, text: string) => T;
 export class ToolCallClient {
   readonly #client: InnerClient;
 
-  /** `connections`: requests that may be open at once, of all programs. */
+  /** `connections`: most requests that may be open at once, of all programs. */
   constructor(baseUrl: string, connections: number, tls?: TlsIdentity) {
     this.#client = new InnerClient({ baseUrl, unreachable: "upstream_unavailable", connections, tls });
   }
 
-  /** Has all calls of a body of `POST /tool-calls` recorded, or none of them. Rejects only when the signal is aborted. */
+  /** Records all calls of a body of `POST /tool-calls`, or none. Rejects only when the signal is aborted. */
   record(sender: Sender, body: string, signal: AbortSignal): Promise<ToolRefusal | { kind: "recorded" }> {
     return this.#repeatedly(sender, { path: "/tool-calls", headers: {}, body }, signal, recordOf);
   }
 
-  /** The answer, whenever it comes, of a call that may be recorded or not. Rejects only when the signal is aborted. */
+  /** Waits for the answer to a call, which may be recorded already or not. Rejects only when the signal is aborted. */
   answer(sender: Sender, callId: string, body: string, signal: AbortSignal): Promise<ToolAnswer> {
     const sent = { path: "/tool-call", headers: { [TOOL_CALL_ID_HEADER]: callId }, body };
     return this.#repeatedly(sender, sent, signal, answerOf);
@@ -155,14 +155,14 @@ function skipSpace(text: string, from: number): number {
   return at;
 }
 
-/** Behind the closing quote of the string that starts at `from`. */
+/** The index behind the closing quote of the string that starts at `from`. */
 function endOfString(text: string, from: number): number {
   let at = from + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
   return at + 1;
 }
 
-/** At the comma or brace behind the value that starts at `from`. */
+/** The index of the comma or brace behind the value that starts at `from`. */
 function endOfValue(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; at++) {

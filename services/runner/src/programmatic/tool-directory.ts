@@ -1,7 +1,7 @@
 /**
- * What a program sees of its tools: a directory of its slot on the host, which its jail shows read-only. jaild makes the
- * directories and empties them; the runner puts in the socket and the files of one run, and takes them out before the slot
- * is given back. A slot has one owner: what an earlier run may have left open is closed first.
+ * What a program sees of its tools: a directory on the host, one per slot, which the jail shows read-only. jaild creates and empties the
+ * directories. The runner adds the socket and the files of one run, and removes them before the slot is given back. A slot has one owner: a claim
+ * first releases what an earlier run may have left.
  */
 import { rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -21,7 +21,7 @@ export class ToolDirectories {
     this.#socketName = basename(toolSocket);
   }
 
-  /** Throws `sandbox_setup_failed` where a file cannot be written, as on a full disk; none stays then. */
+  /** Throws `sandbox_setup_failed` when a file cannot be written, as on a full disk; then no file stays. */
   claim(slot: number, files: Readonly<Record<string, string>>): ToolDirectory {
     this.#owners.get(slot)?.release();
     const directory = join(this.#base, String(slot));
@@ -45,7 +45,7 @@ export class ToolDirectory {
   readonly socketPath: string;
   readonly #paths: readonly string[];
   readonly #done: () => void;
-  /** Called before the files go. */
+  /** Called before the files are removed. */
   onRelease: () => void = () => undefined;
   #released = false;
 

@@ -20,7 +20,7 @@ import type { ToolCall } from "./tool-request.ts";
 
 /** Connections beyond the calls that may be outstanding. */
 const SPARE_CONNECTIONS = 56;
-/** Arguments that one program may have outstanding, in calls of the largest size. */
+/** Limit of the arguments that one program may have outstanding, in calls of the largest size. */
 const MAX_OUTSTANDING = 16;
 /** How long recording the calls of a killed program may still take. */
 const RECORDING_MS = 15_000;
@@ -28,7 +28,7 @@ const RECORDING_MS = 15_000;
 const LAST_RECORDS_MS = 2000;
 /** For this time after a call, a running program is checked again at once. */
 const AT_ONCE_MS = 1;
-/** Run time of a frozen program that must end. */
+/** Run time left to a frozen program that must end. */
 const LAST_MS = 1;
 
 export interface ToolProgramOptions {
@@ -52,7 +52,7 @@ export interface ToolProgramOptions {
 export class ToolProgram {
   readonly executionId: string;
   readonly principal: string;
-  /** The round that is made or was made last. */
+  /** The current round, or the latest one. */
   round: number;
   pausedAtMs = 0;
   memoryBytes = 0;
@@ -140,7 +140,7 @@ export class ToolProgram {
     return this.#outcome;
   }
 
-  /** What the program has written and used until now; once it waits or has ended. */
+  /** What the program has written and used until now. Available once it waits or has ended. */
   get sofar(): Pick<RunPause, "wallUs" | "stdoutTotal" | "stderrTotal" | "stdout" | "stderr"> {
     const outcome = this.#outcome;
     if (outcome !== undefined) return { ...outcome.end, stdout: outcome.stdout, stderr: outcome.stderr };
@@ -161,7 +161,7 @@ export class ToolProgram {
     return this.#history.made;
   }
 
-  /** Lets the program run until its caller has to answer calls, or to its end: all its calls are charged then. */
+  /** Lets the program run until its caller must answer calls, or to its end. At the end, waits briefly until all its calls are charged. */
   async run(): Promise<"waits" | "ended"> {
     const how = await this.#run();
     if (how === "ended") await this.#outstanding.recorded(LAST_RECORDS_MS);
@@ -179,14 +179,14 @@ export class ToolProgram {
     }
   }
 
-  /** The calls of a batch that is complete go on to the gateway. */
+  /** Sends the calls of a complete batch on to the gateway. */
   #waits(): "waits" {
     this.#outstanding.paused();
     if (this.#life.signal.aborted) this.#outstanding.resumed();
     return "waits";
   }
 
-  /** Hands results to the program that came with its resume. */
+  /** Hands the program the results that came with its resume. */
   answer(answers: readonly CallAnswer[]): void {
     for (const { call_id, outcome } of answers) {
       if (!this.#history.isOutstanding(call_id)) continue;
@@ -198,8 +198,8 @@ export class ToolProgram {
   }
 
   /**
-   * Waits until the results of these calls are here and handed to the program, or the program is at fault, which ends it
-   * when it goes on. False: they did not come in time.
+   * Waits until the results of these calls have come and were handed to the program, or until the program is at fault. A fault ends the program
+   * when it goes on. False: the results did not come in time.
    */
   async haveResults(callIds: readonly string[], withinMs: number): Promise<boolean> {
     const untilMs = performance.now() + withinMs;
@@ -225,7 +225,7 @@ export class ToolProgram {
     if (this.#outcome === undefined) this.#thaw(wallMs);
   }
 
-  /** Resolves when the calls of a pause are recorded, or when that takes longer than it may. */
+  /** Resolves when the calls of a pause are recorded, or after RECORDING_MS. */
   recorded(): Promise<void> {
     return this.#outstanding.recorded(RECORDING_MS);
   }
@@ -247,7 +247,7 @@ export class ToolProgram {
     this.#calls.abort();
   }
 
-  /** Empties the slot, which belongs to another run as soon as the jail is gone. */
+  /** Removes the tools from the slot, which belongs to another run as soon as the jail is gone. */
   #releaseSlot(): void {
     this.#outstanding.resumed();
     this.#relay.close();
@@ -284,7 +284,7 @@ export class ToolProgram {
     else await this.#changed.wait({ ms: nextCheckMs({ nowMs, activityMs: this.#activityMs }) });
   }
 
-  /** For a program that was blocked when it was stopped: a reply since then, or a part of a call, lets it run again. */
+  /** For a program that was blocked when it was stopped. It runs again if a reply was sent meanwhile, or a part of a call has come. */
   async #staysStopped(pause: RunPause, replies: number): Promise<boolean> {
     this.#pause = pause;
     await this.#relay.freeze();
@@ -319,7 +319,7 @@ export class ToolProgram {
     this.launched.jail.resume(wallMs);
   }
 
-  /** The program ended by itself, or by a limit: what it asked for before it ended is still asked for. */
+  /** The program has ended. If it ended by itself, the calls that it made before still go to its caller; after a limit they do not. */
   async #atEnd({ end, listing }: RunOutcome): Promise<"waits" | "ended"> {
     await this.#relay.freeze();
     this.#relay.flush();
@@ -327,13 +327,13 @@ export class ToolProgram {
     if (end.cause !== "exited" && end.cause !== "signaled") return "ended";
     if (this.#history.unused > 0) this.fault = { type: "replay_diverged" };
     if (this.fault !== undefined || !this.#history.hasOutstanding) return "ended";
-    // What it holds now is not more: its files, and those that were staged, which its peak does not count.
+    // An upper bound of what it holds now: its peak, plus the staged files, which the peak does not count.
     const inputs = listing.files.filter(({ input }) => input !== undefined);
     this.memoryBytes = inputs.reduce((sum, { size }) => sum + size, end.memoryPeak);
     return this.#waits();
   }
 
-  /** Ends a program that is at fault; what it has written until now counts. */
+  /** Ends a program that is at fault; its output until now counts. */
   async #end(): Promise<"ended"> {
     const { jail } = this.launched;
     if (this.#outcome === undefined && this.#pause === undefined) this.#pause = await jail.pause();
@@ -360,7 +360,7 @@ export class ToolProgram {
     const isFirst = !this.#history.hasOutstanding;
     const issued = this.#history.issue(call.name, call.input);
     this.#activityMs = performance.now();
-    // What is answered at once moves the program on: its batch begins anew.
+    // A recorded call is answered at once and the program goes on, so its batch begins anew.
     if (isFirst || issued.kind === "recorded") this.#firstCallMs = this.#activityMs;
     if (issued.kind === "fault") this.fault = issued.fault;
     else if (issued.kind === "recorded") sendReply(reply, issued.callId, issued.outcome);
@@ -368,7 +368,7 @@ export class ToolProgram {
     this.#changed.notify();
   }
 
-  /** What the gateway says of a call. */
+  /** Handles the gateway's answer to a call. */
   #answered(callId: string, reply: CallReply, answer: ToolAnswer): void {
     if (answer.kind === "unanswered") return;
     if (answer.kind === "refused") this.#unanswerable(answer.status);

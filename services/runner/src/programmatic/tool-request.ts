@@ -1,22 +1,22 @@
 /**
- * One request of a program on its tool socket, judged: which tool, with which arguments, in the text that goes on to the
- * gateway. Everything in it is the program's; whatever is not exactly the protocol is refused. What is let through is
- * neither deeper nor larger than what a caller may send back. Pure.
+ * Parses one request of a program on its tool socket: which tool, with which arguments, in the text that goes on
+ * to the gateway. The program controls all of it: anything that is not exactly the protocol is refused. An
+ * accepted request is neither deeper nor larger than what a caller may send back. Pure.
  */
 import { exceededJsonBound, JSON_BOUNDS, TOOL_CALL_BOUNDS } from "@svc/contracts";
 
-/** Arguments alone, as raw JSON text; the tool is named by its place in the list of tools. */
+/** Content type of arguments alone, as raw JSON text. A header names the tool by its index in the list of tools. */
 export const RAW_INPUT_TYPE = "application/vnd.svc.tool-input";
 export const TOOL_INDEX_HEADER = "x-tool-index";
 
 export interface ToolCall {
   name: string;
   input: object;
-  /** Body of the gateway's POST /tool-call. The arguments stand in it as the program wrote them. */
+  /** Body of the gateway's POST /tool-call. It holds the arguments exactly as the program wrote them. */
   text: string;
 }
 
-/** `status` as HTTP has it: 413 is about the arguments' size, 400 about their form. */
+/** `status`: the HTTP status. 413 is about the arguments' size, 400 about their form. */
 export class BadToolRequest extends Error {
   readonly status: 400 | 413;
 

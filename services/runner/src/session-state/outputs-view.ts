@@ -1,6 +1,6 @@
 /**
- * What of the workspace of a run of a session can be an output. The jail lists everything for the session's state; callers see what
- * they would see without it, less what the session brought. Pure.
+ * Which parts of the workspace of a session's run can be outputs. The jail lists everything, for the session's state. Callers see what they would
+ * see without a session, less what the session brought. Pure.
  */
 import { directoriesOf, isReservedName } from "@svc/contracts";
 import type { OwnPaths } from "../inputs/own-paths.ts";

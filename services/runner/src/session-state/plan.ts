@@ -1,4 +1,4 @@
-/** What of a workspace becomes the session's state, and whether that is what the run began with. Pure. */
+/** Which parts of a workspace become the session's state, and whether they equal what the run began with. Pure. */
 import {
   LAST_VARIABLES_NAME,
   MAX_SNAPSHOT_ENTRIES,
@@ -11,20 +11,20 @@ import { NOT_LISTED_IN_TIME } from "../outputs/omitted.ts";
 import type { Listing, StagedInput } from "../outputs/outputs.ts";
 import type { Restored } from "./restore.ts";
 
-/** `number`: of a file, in the jail's listing. */
+/** `number`: a file's number in the jail's listing. */
 export type PlannedMember = Member & { number?: number };
 
 export interface SnapshotPlan {
   members: PlannedMember[];
-  /** Of all files, in bytes. */
+  /** Size of all files, in bytes. */
   size: number;
   /** The state is what the run began with. */
   isUnchanged: boolean;
   /** Why members are missing. */
   incomplete: string | undefined;
-  /** Entries that cannot be in a snapshot for their names. */
+  /** Number of entries whose names cannot be in a snapshot. */
   unnamed: number;
-  /** The variables are those that the run began with: it ended without saving its own. */
+  /** The variables are those that the run began with: the run ended without saving its own. */
   hasLastVariables: boolean;
 }
 
@@ -32,13 +32,13 @@ export interface Workspace {
   listing: Listing;
   staged: readonly StagedInput[];
   restored: Restored | undefined;
-  /** Path of the program itself. */
+  /** Path of the program's entry file. */
   entry: string;
-  /** Directory of what was compiled. */
+  /** Directory of the compiled program. */
   build: string | undefined;
 }
 
-/** What tools keep for themselves and make again. */
+/** Caches of tools, which create them again. */
 const CACHES: ReadonlySet<string> = new Set(["__pycache__", ".cache", ".npm", ".ipynb_checkpoints"]);
 
 export function planSnapshot({ listing, staged, restored, entry, build }: Workspace): SnapshotPlan {
@@ -49,7 +49,7 @@ export function planSnapshot({ listing, staged, restored, entry, build }: Worksp
     path !== build &&
     !(build !== undefined && path.startsWith(`${build}/`)) &&
     !path.split("/").some((name) => CACHES.has(name));
-  // Whatever a program made there: no path may be in an archive twice.
+  // Entries of any type count: no path may be in an archive twice.
   const hasOwnVariables = [listing.files, listing.directories, listing.symlinks]
     .flat()
     .some(({ path }) => path === VARIABLES_NAME);
@@ -86,7 +86,7 @@ export function planSnapshot({ listing, staged, restored, entry, build }: Worksp
   return { members, size, isUnchanged, incomplete, unnamed, hasLastVariables };
 }
 
-/** Whether the members are those that were restored. The bytes of files are compared by the jail. */
+/** Whether the members are those that were restored. The jail compares the bytes of files. */
 function isSame(members: readonly PlannedMember[], restored: Restored | undefined): boolean {
   if (restored === undefined) return members.length === 0;
   if (restored.isReplaced || members.length !== restored.members.size) return false;

@@ -1,6 +1,6 @@
 /**
- * Brings the state of a session back into a fresh jail: the snapshot is read as a stream and its members are staged like other
- * inputs, so that each path is resolved by the jail, beneath the workspace, and what the run changes is known afterwards.
+ * Restores the state of a session into a fresh jail. The snapshot is read as a stream and its members are staged like other inputs: the jail
+ * resolves each path beneath the workspace, and what the run changes is known afterwards.
  */
 import type { JailRun } from "@svc/jail-client";
 import type { Member } from "@svc/session-archive";
@@ -9,16 +9,16 @@ import type { StagedFiles } from "../inputs/inputs.ts";
 import type { StagedInput } from "../outputs/outputs.ts";
 
 export interface Restored {
-  /** What stands in the jail, by path. */
+  /** The restored members, by path. */
   members: ReadonlyMap<string, Member>;
-  /** Whether inputs of the request stand in the place of something. */
+  /** Whether inputs of the request replace some members. */
   isReplaced: boolean;
   staged: StagedInput[];
 }
 
 /**
- * Stages a snapshot and the directories of the request: a directory may be of both, and jaild takes each path once. Throws
- * DamagedArchive, what the source throws, or a JailError; the jail is then of no use.
+ * Stages a snapshot and the directories of the request. A directory may be in both, and jaild takes each path once. Throws DamagedArchive, what the
+ * source throws, or a JailError; the jail is then unusable.
  */
 export async function restore(
   source: AsyncIterable<Buffer>,
@@ -47,7 +47,7 @@ export async function restore(
     await jail.file({ index: add(), path, size, mode, readOnly: false }, body);
   }
   for (const [path, index] of files.directories) if (!members.has(path)) await jail.directory(index, path);
-  // Modes last: a directory may be one that its owner cannot write to.
+  // Directories with modes come last: their mode may forbid the owner to write to them.
   for (const member of members.values()) {
     if (member.type !== "directory") continue;
     await jail.directory(files.directories.get(member.path) ?? add(), member.path, member.mode);

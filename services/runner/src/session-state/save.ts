@@ -1,6 +1,6 @@
 /**
- * Saves the state that a run of a session leaves: what the plan says is read from the jail, archived, compressed, and stored through
- * the gateway. What cannot be saved costs nothing but the state; the reason becomes a note.
+ * Saves the state that a session's run leaves: what the plan says is read from the jail, archived, compressed, and stored through the gateway. A
+ * failure costs nothing but the state; a note gives the reason.
  */
 import {
   byteSize,
@@ -25,9 +25,9 @@ export interface SaveDeps {
   jail: Pick<JailRun, "fetch">;
   outputSession: string;
   fileId: string;
-  /** The program carries variables on. */
+  /** The program keeps its variables from run to run. */
   hasVariables: boolean;
-  /** Largest state, as an archive and as it is stored. */
+  /** Largest state, both as an archive and as stored. */
   maxBytes: number;
   onFailure: (error: unknown) => void;
 }
@@ -41,7 +41,7 @@ export interface Saved {
 
 const UNSAVED_VARIABLES = "Variables of this run not kept: it ended before they were saved";
 
-/** The jail is of no use afterwards. */
+/** The jail is unusable afterwards. */
 export async function saveState(plan: SnapshotPlan, deps: SaveDeps): Promise<Saved> {
   const hasLastVariables = plan.hasLastVariables && deps.hasVariables;
   const saved = await save(plan, deps);
@@ -121,7 +121,7 @@ async function* bounded(bytes: AsyncIterable<Buffer>, maxBytes: number): AsyncGe
   }
 }
 
-/** The members with their bytes. The start of the variables goes to `head` on the way. */
+/** Yields the members with their bytes. Copies the start of the variables to `head`. */
 async function* withBytes(
   members: readonly PlannedMember[],
   { jail }: Pick<SaveDeps, "jail">,

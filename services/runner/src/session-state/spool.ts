@@ -1,4 +1,4 @@
-/** Bytes on their way to storage, whose number must be known first: in memory while they are few, else sealed on the disk. */
+/** Buffers bytes for storage, whose number must be known first: in memory while they are few, otherwise sealed on disk. */
 import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { type Seal, type SealedFile, SealedFileWriter } from "../inputs/sealed-file.ts";
@@ -21,7 +21,7 @@ export class Spool {
     return this.#size;
   }
 
-  /** Throws a RangeError when it is more than allowed. */
+  /** Throws a RangeError when there are more bytes than allowed. */
   async write(chunk: Buffer): Promise<void> {
     this.#size += chunk.length;
     if (this.#size > this.#maxBytes) throw new RangeError("more bytes than allowed");
@@ -35,7 +35,7 @@ export class Spool {
     this.#file = await this.#writer?.finish();
   }
 
-  /** The bytes, from their beginning each time. */
+  /** The bytes. Each call reads from the beginning. */
   read(): Buffer | Readable {
     if (this.#file === undefined) return Buffer.concat(this.#chunks);
     return Readable.from(this.#file.read(this.#seal), { objectMode: false });

@@ -1,4 +1,4 @@
-/** Stages a program's files and, before the start of a run of a session, the state of that session. */
+/** Stages a program's files and, for a session's run, the state of the session, before the program starts. */
 import { ServiceError } from "@svc/contracts";
 import { JailError } from "@svc/jail-client";
 import { LargeArchive } from "@svc/session-archive";
@@ -7,12 +7,12 @@ import { type StagedFiles, type StagingDeps, stageAll } from "../inputs/inputs.t
 import { SpoiledCopy } from "../inputs/source.ts";
 import { type Restored, restore } from "./restore.ts";
 
-/** The state of a session cannot be brought back. A new jail can be staged without it. */
+/** The state of a session cannot be restored. A new jail can be staged without it. */
 export class RestoreFailed extends Error {}
 
 const RESTORE_ATTEMPTS = 2;
 
-/** What standard error says of a state that could not be brought back. */
+/** The note on standard error for a state that could not be restored. */
 export const restoreNotes = (session: ProgramSession | undefined): string[] =>
   session?.restoreFailed ? ["The previous session could not be restored; this run started empty"] : [];
 
@@ -50,14 +50,14 @@ export async function stageProgram(program: Program, deps: StateDeps): Promise<S
 }
 
 /**
- * The jail broke, or has no room for the state beside the request's files, or the state is larger than one may be by now: then the
- * worker has the run repeated without it.
+ * Failures that are not the state's fault: the jail broke, has no room for the state beside the request's files, or the state is larger than now
+ * allowed. The worker then repeats the run, without the state if it does not fit.
  */
 const isNoFaultOfState = (error: unknown): boolean =>
   error instanceof LargeArchive ||
   (error instanceof JailError && ["gone", "setup", "inputs_do_not_fit"].includes(error.kind));
 
-/** The error of a jail that is not started: what it says of a restored file may come as late as the start. */
+/** The error of a jail that was not started: jaild may report a problem with a restored file as late as the start. */
 export function asRestoreFailure(error: unknown, { session }: Program): unknown {
   const isOfState = session?.snapshot !== undefined && error instanceof JailError && !isNoFaultOfState(error);
   return isOfState
@@ -65,13 +65,13 @@ export function asRestoreFailure(error: unknown, { session }: Program): unknown 
     : error;
 }
 
-/** Storage cannot be reached: nothing is known of the state, and the worker has the run repeated, as for other inputs. */
+/** Storage cannot be reached: nothing is known of the state. The worker repeats the run, as for other inputs. */
 const isAway = (error: unknown): boolean =>
   error instanceof ServiceError && error.code === "storage_unavailable";
 
 /**
- * Runs `stage` with the program; once more when its snapshot cannot be brought back, since a component may have died on the way; then
- * without it.
+ * Runs `stage` with the program. When the snapshot cannot be restored, repeats it once, since a
+ * component may have died meanwhile; then runs it without the snapshot.
  */
 export async function despiteFailedRestore<T>(
   program: Program,

@@ -1,4 +1,4 @@
-/** What Python's prelude says of the variables it saved: the first line of their file. A program can write there what it wants. Pure. */
+/** Reads what Python's prelude says about the variables it saved: the first line of their file. A program can write anything there. Pure. */
 import { type DroppedVariable, droppedVariablesSchema } from "@svc/contracts";
 import { z } from "zod";
 
@@ -31,7 +31,7 @@ const headerSchema = z.object({
     .pipe(z.array(z.object({ name: text, reason: text }))),
 });
 
-/** From the first bytes of the file; a header that is none says nothing. */
+/** Takes the first bytes of the file. An invalid header counts as empty. */
 export function parseHeader(start: Buffer): VariablesHeader {
   const end = start.subarray(0, MAX_HEADER_BYTES).indexOf("\n");
   if (end === -1) return { names: [], dropped: [] };
@@ -42,7 +42,7 @@ export function parseHeader(start: Buffer): VariablesHeader {
   }
 }
 
-/** Of an answer: as many as it may hold. */
+/** The field of an answer, with as many variables as it may hold. */
 export const droppedField = (dropped: readonly DroppedVariable[]) =>
   dropped.length === 0
     ? {}

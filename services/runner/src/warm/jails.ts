@@ -1,7 +1,6 @@
 /**
- * The jail for a request: one that waits warm, or one that is made warm now, or a cold one. A request never waits for a
- * zygote that is not there or for a pre-started interpreter, and a warm start that fails is a cold one. Jails that wait give
- * way to requests that find none.
+ * The jail for a request: one that waits warm, one that is made warm now, or a cold one. A request never waits for a missing zygote or for a
+ * pre-started interpreter, and a warm start that fails becomes a cold one. Waiting jails give way to requests that find none.
  */
 import { prestartedPoolSize, warmPoolSize } from "@svc/contracts";
 import { JailRun } from "@svc/jail-client";
@@ -12,11 +11,11 @@ import type { Runtimes } from "../execution/runtimes.ts";
 import { type Kind, kindFor, kindsOf } from "./kinds.ts";
 import { WarmPool } from "./pool.ts";
 
-/** As long as a zygote lives: a program starts as a copy of one that is at most twice as old. */
+/** As long as a zygote lives: the zygote whose copy a program gets is at most twice as old. */
 const MAX_AGE_MS = 600_000;
-/** Without a jail after this time, one that waits gives way. */
+/** A request without a jail after this time makes a waiting one give way. */
 const GIVE_WAY_MS = 100;
-/** The next copy is made when the request that took the last one should have its answer. */
+/** Delay before the next copy is made: by then the request that took the last one should have its answer. */
 const COPY_AFTER_MS = 8;
 
 export class WarmJails {
@@ -63,7 +62,7 @@ export class WarmJails {
     return [...this.#pools].map(([zygote, { waiting, wanted }]) => ({ zygote, waiting, wanted }));
   }
 
-  /** Jails that are kept for a program to come, of all kinds. */
+  /** Number of jails of all kinds that wait for a program. */
   get waiting(): number {
     return this.counts().reduce((sum, { waiting }) => sum + waiting, 0);
   }
@@ -72,7 +71,7 @@ export class WarmJails {
     for (const pool of this.#pools.values()) pool.close();
   }
 
-  /** A jail for the program; the signal's abort is its end. */
+  /** Opens a jail for the program. The signal's abort ends the jail. */
   async open(program: Program, signal: AbortSignal): Promise<JailRun> {
     signal.throwIfAborted();
     const kind = program.hasOwnEnvironment ? undefined : kindFor(program, this.#kinds);
@@ -86,7 +85,7 @@ export class WarmJails {
     return (await this.#isUsable(jail, kind, signal)) ? jail : this.#open(signal);
   }
 
-  /** Whether the jail is of use, warm or, when there is no zygote now, cold. */
+  /** Whether the jail is usable: warm or, when there is no zygote now, cold. */
   async #isUsable(jail: JailRun, { name, fill }: Kind, signal: AbortSignal): Promise<boolean> {
     try {
       await fill(jail);

@@ -12,19 +12,19 @@ import type { Prestarted, Runtimes } from "../execution/runtimes.ts";
 
 export interface Kind {
   name: string;
-  /** A program that takes it starts with these words, or with the first one if it is a zygote's. */
+  /** The command of programs that take this kind. For a zygote, only its first word must match. */
   argv: readonly string[];
-  /** One of them must be in the program; none: nothing must. */
+  /** The program must contain one of these words; empty: there is no such condition. */
   words: readonly string[];
-  /** A program of just one of these commands has tools, or a session, and takes it without its words. */
+  /** Commands of programs with tools or with a session. A program with exactly one of them takes this kind without its words. */
   preludes?: readonly (readonly string[])[];
-  /** Absent: copies of a zygote. */
+  /** Absent: the kind has copies of a zygote. */
   prestarted?: Pick<Prestarted, "least" | "refillMs">;
   /** Fills a jail; false when there is no such zygote now. */
   fill: (jail: JailRun) => Promise<boolean>;
 }
 
-/** Only the start of a program is searched: imports stand there. */
+/** Only this much of a program is searched: imports are at its start. */
 const LOOKED_AT = 256 * 1024;
 
 export function kindsOf(runtimes: Runtimes, config: Config, overrides: LimitOverrides): Kind[] {
@@ -40,7 +40,7 @@ export function kindsOf(runtimes: Runtimes, config: Config, overrides: LimitOver
   return [...zygotes, ...prestarted];
 }
 
-/** The last kind that fits. A pre-started interpreter shows its command, so that must be the program's. */
+/** The last kind that fits. A program can see the command of a pre-started interpreter, so the command must be the program's own. */
 export function kindFor<K extends Pick<Kind, "argv" | "words" | "preludes" | "prestarted">>(
   { argv, contents }: Pick<Program, "argv" | "contents">,
   kinds: readonly K[],

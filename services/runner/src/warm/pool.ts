@@ -1,29 +1,28 @@
 /**
- * Jails of one kind that wait for one job each, with a process that has started already. They are made one after another, outside
- * the path of requests. Those that have waited for nearly as long as they may are replaced, one after the other, so that the rest
- * waits on; one that is older is given to nobody. Failures are retried with growing pauses. The pool grows within its bound when
- * requests empty it, and shrinks to `least` after a quiet minute.
+ * Jails of one kind, each with a process that has started already, that wait for one job each. They are made one after another, outside the path of
+ * requests. Jails near their age limit are replaced one at a time, so that the rest keep waiting; none beyond the limit is given out. Failures are
+ * retried with exponential backoff. The pool grows within its bound when requests empty it, and shrinks to `least` after a quiet minute.
  */
 import { JailRun } from "@svc/jail-client";
 
 const FIRST_RETRY_MS = 200;
 const LAST_RETRY_MS = 10_000;
 const QUIET_MS = 60_000;
-/** Of the age that one may have: from then on it is replaced, as soon as that is looked at, which is so often. */
+/** Fractions of the age limit: from OLD on a jail is replaced, and LOOK is the time between checks. */
 const OLD = 0.9;
 const LOOK = 0.1;
 
 export interface WarmPoolOptions {
   socket: string;
-  /** Makes a jail one of this kind; false when that cannot be now. */
+  /** Turns a jail into one of this kind; false when that is not possible now. */
   fill: (jail: JailRun) => Promise<boolean>;
   least: number;
   mayGrow: () => boolean;
-  /** Time between a request that takes one and the making of the next. */
+  /** Time between a request that takes a jail and the making of the next. */
   refillMs: number;
-  /** How long one may wait. */
+  /** How long a jail may wait. */
   maxAgeMs: number;
-  /** How long without a request is quiet. */
+  /** Time without a request after which the pool shrinks. */
   quietMs?: number;
   onFailure: (error: unknown) => void;
 }
@@ -57,13 +56,13 @@ export class WarmPool {
     return this.#jails.length;
   }
 
-  /** Begins to fill, and keeps full what is taken from. */
+  /** Starts to fill the pool, and keeps it full. */
   start(): void {
     this.#ageing = setInterval(() => this.#fill(), this.#options.maxAgeMs * LOOK).unref();
     this.#fill();
   }
 
-  /** The one that has waited longest; it is the caller's from here on. */
+  /** Takes the jail that has waited longest; the caller owns it from here on. */
   take(): JailRun | undefined {
     while (this.#isOlder(this.#options.maxAgeMs)) this.#drop();
     const jail = this.#jails.shift();
@@ -113,7 +112,7 @@ export class WarmPool {
       });
   }
 
-  /** Fills, and replaces those that are old; false when there is no zygote now. */
+  /** Fills the pool and replaces old jails; false when there is no zygote now. */
   async #makeAll(): Promise<boolean> {
     for (;;) {
       if (this.#jails.length >= this.#wanted && this.#isOlder(this.#options.maxAgeMs * OLD)) this.#drop();
@@ -148,7 +147,7 @@ export class WarmPool {
     return true;
   }
 
-  /** Whether the one that has waited longest has waited for so long. */
+  /** Whether the jail that has waited longest has waited for `ms`. */
   #isOlder(ms: number): boolean {
     const oldest = this.#jails[0];
     return oldest !== undefined && performance.now() - oldest.since >= ms;
@@ -159,7 +158,7 @@ export class WarmPool {
   }
 }
 
-/** A jail that waits; undefined when there can be none now. */
+/** A jail that is ready to wait; undefined when none can be made now. */
 async function openWarm(
   { socket, fill }: WarmPoolOptions,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** What a grant is for, as the worker states it to the gateway. Pure. */
+/** The claims of a grant, which the worker sends to the gateway. Pure. */
 import type { Deadlines, GrantClaims, Job, PrefetchRequest } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import type { SessionRun } from "@svc/session-store";
@@ -10,7 +10,7 @@ const byIds = (left: { sort: string }, right: { sort: string }) => (left.sort < 
 export const lifeSeconds = (deadlines: Deadlines) =>
   Math.ceil(deadlines.worker / 1000) + GRANT_MARGIN_SECONDS;
 
-/** `run`: the run's session; its snapshot is among the files of the job. */
+/** `run`: the run of a persistent session; its snapshot is already among the job's files. */
 export function claimsOf(job: Job, deadlines: Deadlines, config: Config, run?: SessionRun): GrantClaims {
   const input_files = job.files
     .map(({ id, storage_session_id, name }) => ({
@@ -48,13 +48,13 @@ export function sharedClaimsOf(job: Job, deadlines: Deadlines, config: Config): 
   };
 }
 
-/** A paused program has its inputs and its way to tools. */
+/** The job as the grant of a further round needs it: a paused program already has its inputs and its access to tools. */
 export const furtherRound = ({ ptc: _, ...job }: Job): Job => ({ ...job, files: [] });
 
-/** Whether all that a grant says of the job is whose it is, so that any grant of its owner does. */
+/** Whether a grant for the job depends on its owner alone, so that any prefetched grant of that owner fits. */
 export const hasOnlyAnOwner = ({ files, ptc, resume, session }: Job): boolean =>
   files.length === 0 && ptc === undefined && resume === undefined && session === undefined;
 
-/** Jobs of the same owner have the same shared claims, but for the lifetime. */
+/** Jobs of the same owner have the same shared claims, except for the lifetime. */
 export const ownerOf = ({ principal, output_namespace }: Job): string =>
   JSON.stringify([principal.tenantId, principal.userId, output_namespace]);

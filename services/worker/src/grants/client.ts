@@ -1,4 +1,4 @@
-/** The worker's calls to the gateway: registers grants, one or several, and revokes them. */
+/** The worker's client for grants at the gateway: registers one or several, and revokes them. */
 import {
   type Deadlines,
   type Job,
@@ -55,7 +55,7 @@ export class GrantClient {
       .grants;
   }
 
-  /** Has the grant's record say whether the state of the session could be restored. */
+  /** Records with the grant whether the state of the session could be restored. */
   async reportRestore(grantId: string, failed: boolean, requestId: string): Promise<void> {
     const outcome = failed ? { restored: false, session_state_restore_failed: true } : { restored: true };
     await this.#gateway.json<unknown>({
@@ -73,7 +73,7 @@ export class GrantClient {
     this.#ended.add(ended);
   }
 
-  /** Every registration carries the revocations that wait. */
+  /** Sends a registration together with the pending revocations. When it fails, they are pending again. */
   async #post(
     path: string,
     request: object,
@@ -117,7 +117,7 @@ export class GrantClient {
     }
   }
 
-  /** Flushes revocations. */
+  /** Sends the pending revocations. */
   async close(): Promise<void> {
     await this.#ended.flush();
   }

@@ -1,6 +1,6 @@
 /**
- * The grants of rounds: registered before each round, or prefetched, and revoked after it. A run without inputs and tools may
- * take a prefetched grant of its owner, which has an execution id and an output session of its own.
+ * The grants of rounds: registered before each round, or prefetched, and revoked after it. A run without inputs and tools may take a
+ * prefetched grant of its owner. Such a grant has its own execution id and output session.
  */
 import { type Deadlines, type GrantEnd, type Job, newId, type RegisteredGrant } from "@svc/contracts";
 import {
@@ -19,7 +19,7 @@ import { GrantClient, type RegisterOptions } from "./client.ts";
 import { type NextRoundGrant, NextRoundGrants } from "./next-round.ts";
 import { GrantPrefetch, UNUSED_MS } from "./prefetch.ts";
 
-/** A grant, and the job as the grant knows it. */
+/** A grant, and the job with the output session of that grant. */
 export interface Granted {
   grant: RegisteredGrant;
   job: Job;
@@ -28,12 +28,12 @@ export interface Granted {
 interface Prefetched {
   grant: RegisteredGrant;
   sessionId: string;
-  /** Of the run after which it was requested. */
+  /** Request id of the run after which the grant was prefetched. */
   requestId: string;
 }
 
 const EXPIRE_MS = 1000;
-/** Nothing is prefetched for so long after a failure. */
+/** After a failure, nothing is prefetched for this long. */
 const FAILED_MS = 5000;
 
 export class Grants {
@@ -96,7 +96,10 @@ export class Grants {
     return { grant: ready ?? (await this.#client.register(furtherRound(job), deadlines, how)), job };
   }
 
-  /** The grant that was requested when the program paused, if it is valid until then. One that comes when the signal has aborted is revoked. */
+  /**
+   * The grant that was requested when the program paused, if it is valid until `untilMs`.
+   * When the signal aborts first, the grant is revoked once it arrives.
+   */
   async #requested(
     executionId: string,
     untilMs: number,
@@ -127,7 +130,7 @@ export class Grants {
     this.#ready.put(execution_id, { grant, endsMs: nowMs + this.#lifeMs(deadlines), requestId }, nowMs);
   }
 
-  /** A run has ended well: prefetches grants when its owner had other runs just before, in the background. */
+  /** After a successful run: prefetches grants in the background, if its owner had other runs just before. */
   async prepareNext(job: Job, deadlines: Deadlines): Promise<void> {
     const nowMs = performance.now();
     const lifeMs = this.#lifeMs(deadlines);
@@ -171,12 +174,12 @@ export class Grants {
     this.#expiring = undefined;
   }
 
-  /** The store may have lost them: drops all prefetched grants. */
+  /** Drops all prefetched grants, because the store may have lost them. */
   forgetPrefetched(): void {
     this.#prefetched.clear();
   }
 
-  /** A paused program was discarded. */
+  /** Releases the next round's grant of a paused program that was discarded. */
   drop({ execution_id }: Job): void {
     this.#ready.drop(execution_id);
   }
@@ -186,7 +189,7 @@ export class Grants {
     if (grant !== undefined) this.revoke(grant.grant_id, "completed", requestId);
   }
 
-  /** Has the record of a grant say whether the state of its session could be restored, and revokes it, in the background. */
+  /** In the background: records with the grant whether the state of its session could be restored, then revokes the grant. */
   revokeRestored(grant_id: string, failed: boolean, requestId: string): void {
     this.#client
       .reportRestore(grant_id, failed, requestId)
@@ -196,7 +199,7 @@ export class Grants {
       .finally(() => this.revoke(grant_id, "completed", requestId));
   }
 
-  /** In the background. */
+  /** Revokes a grant in the background. */
   revoke(grant_id: string, reason: GrantEnd, requestId: string): void {
     this.#client.end({ grant_id, reason, requestId });
   }

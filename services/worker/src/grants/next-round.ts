@@ -10,7 +10,7 @@ export interface NextRoundGrant {
   /** Undefined: the request failed. */
   grant: Promise<RegisteredGrant | undefined>;
   endsMs: number;
-  /** Of the round that ended with the pause. */
+  /** Request id of the round that ended with the pause. */
   requestId: string;
 }
 
@@ -31,7 +31,7 @@ export class NextRoundGrants {
     this.#ready.set(executionId, ready);
   }
 
-  /** The grant for the next round of an execution, if it is valid until then. */
+  /** The grant for the next round of an execution, if it is valid until `untilMs`. */
   take(executionId: string, untilMs: number): NextRoundGrant | undefined {
     const ready = this.#ready.get(executionId);
     if (ready === undefined || ready.endsMs < untilMs) {

@@ -17,12 +17,12 @@ interface Owner<T> {
   /** Times of the latest runs. */
   runs: number[];
   ready: Ready<T>[];
-  /** How many were requested and have not come. */
+  /** Number of grants that were requested and have not arrived. */
   requested: number;
 }
 
 export class GrantPrefetch<T> {
-  /** In the order of their latest runs, the oldest first. */
+  /** Ordered by latest run, oldest first. */
   readonly #owners = new Map<string, Owner<T>>();
   readonly #release: (grant: T) => void;
 
@@ -30,7 +30,7 @@ export class GrantPrefetch<T> {
     this.#release = release;
   }
 
-  /** Counts a run of an owner, and returns a prefetched grant that is valid until then, if there is one. */
+  /** Counts a run of an owner, and returns a prefetched grant that is valid until `untilMs`, if there is one. */
   take(owner: string, untilMs: number, nowMs: number): T | undefined {
     const { runs, ready } = this.#touch(owner);
     runs.push(nowMs);
@@ -42,7 +42,10 @@ export class GrantPrefetch<T> {
     return undefined;
   }
 
-  /** How many grants to request for an owner now: none while half of the number wanted is there. `made` must follow. */
+  /**
+   * How many grants to request for an owner now: none while more than half of the
+   * wanted number is ready or requested. `made` must follow.
+   */
   begin(owner: string, nowMs: number): number {
     const entry = this.#owners.get(owner);
     if (entry === undefined) return 0;
@@ -54,7 +57,7 @@ export class GrantPrefetch<T> {
     return missing;
   }
 
-  /** The grants that came, of as many as `begin` said. */
+  /** Adds the grants that arrived. `begun`: the number that `begin` returned. */
   made(owner: string, begun: number, grants: readonly T[], endsMs: number): void {
     const entry = this.#owners.get(owner);
     if (entry === undefined) {
@@ -73,7 +76,7 @@ export class GrantPrefetch<T> {
     }
   }
 
-  /** Releases all. */
+  /** Releases all grants. */
   clear(): void {
     for (const owner of this.#owners.keys()) this.#drop(owner);
   }

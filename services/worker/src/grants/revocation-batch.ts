@@ -7,7 +7,7 @@ import { type EndedGrant, MAX_ENDED_GRANTS } from "@svc/contracts";
 const WAIT_MS = 50;
 
 export interface Ended extends EndedGrant {
-  /** Of the round. */
+  /** Request id of the round. */
   requestId: string;
 }
 
@@ -29,7 +29,7 @@ export class RevocationBatch {
     else this.#timer ??= setTimeout(() => void this.flush(), this.#waitMs);
   }
 
-  /** Removes and returns the collected ones, for a request that is sent now. */
+  /** Removes and returns the collected revocations, for a request that is sent now. */
   take(): Ended[] {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -38,7 +38,7 @@ export class RevocationBatch {
     return collected;
   }
 
-  /** Sends the collected ones. */
+  /** Sends the collected revocations. */
   async flush(): Promise<void> {
     const collected = this.take();
     if (collected.length > 0) await this.#send(collected);

@@ -1,8 +1,8 @@
 /**
- * The canary: a real execution through queue, worker and jail, for each queue that has a language. Real traffic counts; where
- * there is none, one is sent every CANARY_INTERVAL_MS, and more often while none has succeeded. Where none can start because programs
- * have all places, these prove as much while they run. The last success of each queue is kept in Redis for the readiness of all
- * components. Ages are by a clock that nobody sets.
+ * The canary: a real execution through queue, worker and jail, for each queue that has a language. Real traffic counts as well; without
+ * it, a canary is sent every CANARY_INTERVAL_MS, and more often while none has succeeded. When running programs occupy all places, so
+ * that no canary can start, they prove as much while they run. The last success of each queue is kept in Redis for the readiness of all
+ * components. Ages are measured with a monotonic clock.
  */
 import {
   CANARY_MAX_AGE_MS,
@@ -20,11 +20,11 @@ import { type Config, errorText, type Log, type Redis } from "@svc/service-kit";
 import type { FleetLoad } from "../runner/fleet.ts";
 import type { WorkerMetrics } from "./metrics.ts";
 
-/** The shared time is written at most this often. */
+/** The time of success in Redis is written at most this often. */
 const PUBLISH_MS = 5000;
 const RETRY_MS = 1000;
 const CANARY_RUN_MS = 10_000;
-/** Those that start fastest. */
+/** Languages that start fastest. */
 const PREFERRED: readonly string[] = ["python", "bash", "javascript", "node"];
 const NEVER = Number.NEGATIVE_INFINITY;
 
@@ -73,7 +73,7 @@ export class Canary {
     return this.missing === undefined;
   }
 
-  /** Why it is not fresh. */
+  /** Why the canary is not fresh; undefined: it is. */
   get missing(): string | undefined {
     if (this.#watched.size === 0) return "no runtime is known yet";
     const now = performance.now();
@@ -119,7 +119,7 @@ export class Canary {
       });
   }
 
-  /** A job that waits, or a canary that is under way, already proves as much when it ends. */
+  /** Sends a canary unless a waiting job, or a canary in progress, will prove as much when it ends. */
   async #prove(kind: QueueKind, watched: Watched): Promise<void> {
     const isWaiting = (await this.#deps.queues[kind].counts()).waiting > 0;
     if (!isWaiting && !(await this.#isUnderWay(kind, watched))) await this.#send(kind, watched);
@@ -127,8 +127,8 @@ export class Canary {
   }
 
   /**
-   * Whether what waits does so for programs that run, each within its time: these came through queue, worker and jail. Those of the queue
-   * itself have the places of its workers; where the runners have no slot, those of any queue have the places.
+   * Whether jobs wait because programs hold the places, each within its time limit: these programs came through queue, worker and jail. Programs of
+   * the queue itself hold the places of its workers. When the runners have no free slot, programs of any queue hold the places.
    */
   async #isOccupied(kind: QueueKind, isWaiting: boolean): Promise<boolean> {
     const { isFull, languages } = await this.#deps.runners.load();
@@ -157,7 +157,7 @@ export class Canary {
     await queues[kind].add(job);
   }
 
-  /** Where a run takes long, more of them would take longer. One that hangs is not waited for. */
+  /** While a canary runs, no other is sent: more runs would only take longer. A canary that hangs is not waited for. */
   async #isUnderWay(kind: QueueKind, { sent }: Watched): Promise<boolean> {
     if (sent === undefined || performance.now() - sent.at > CANARY_RUN_MS) return false;
     return (await this.#deps.queues[kind].look(sent.id)).state === "started";

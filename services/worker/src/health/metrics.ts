@@ -6,16 +6,16 @@ import { endOf, type JobEnd } from "../round/run-line.ts";
 import type { RunnerState } from "../runner/pool.ts";
 
 export interface WorkerMetrics {
-  /** Counts a job while it is in work, and how it ends. One that discards a paused program runs nothing, and is not counted. */
+  /** Counts a job while it is processed, and how it ends. A job that discards a paused program runs nothing and is not counted. */
   during: (
     started: Pick<StartedJob, "job" | "queueMs">,
     work: () => Promise<JobResult>,
   ) => Promise<JobResult>;
   stages: StageMetrics;
   canarySucceeded: (atMs: number) => void;
-  /** Says from where the runners are counted. */
+  /** Sets the source of the runner counts. */
   watchRunners: (read: () => Record<RunnerState, number>) => void;
-  /** Counts the queues and the consumers, at scrape. While Redis does not answer no queue is served, and no count is known. */
+  /** Updates the gauges of queues and consumers at scrape. While Redis does not answer, no queue is served and no count is known. */
   refresh: (queues: JobQueues, running: { python: boolean; other: boolean }) => Promise<void>;
 }
 
@@ -38,7 +38,7 @@ function jobMetrics(registry: Registry, stages: StageMetrics): WorkerMetrics["du
     for (const language of languages) active.set({ language }, 0);
     for (const { language } of inWork) active.inc({ language });
   });
-  /** Each language has all its counters from its first job on: an increase from nothing to 1 would not be seen. */
+  /** Creates all counters of a language at its first job: an increase from nothing to 1 would not be seen. */
   const know = (language: string) => {
     if (languages.has(language)) return;
     languages.add(language);
@@ -84,7 +84,7 @@ function serviceMetrics(registry: Registry): Omit<WorkerMetrics, "during" | "sta
     refresh: async (queues, running) => {
       const kinds = ["python", "other"] as const;
       const counts = await Promise.all(kinds.map((kind) => queues[kind].counts().catch(() => undefined)));
-      // From here on in one go: another scrape never sees half of it.
+      // Synchronous from here on: another scrape never sees half of the values.
       depth.reset();
       for (const [at, kind] of kinds.entries()) {
         worker.set({ worker_type: kind }, running[kind] && counts[at] !== undefined ? 1 : 0);

@@ -59,7 +59,7 @@ export function operationalRoutes(operated: Operated): HttpServer {
   const checks = {
     ...redisChecks(redis),
     runner: () => fleet.notReady(),
-    // What it needs itself is its own readiness.
+    // Only `/live`: what the gateway itself needs is part of its own readiness.
     gateway: async () => peerReason("the gateway", await askPeer(gateway, "/live")),
     canary: () => canary.missing,
     descriptors: descriptorsCheck,

@@ -1,6 +1,6 @@
 /**
- * From the runner's answer to the public one. References are mapped by name to what the caller sent: ids that the runner
- * states for inputs are never believed, and what it says of an output must have the form of an id and of a name. Pure.
+ * Turns the runner's answer into the public one. References are mapped by name to what the caller sent: the runner's ids of inputs are
+ * never trusted, and the id and name of an output must be well-formed. Pure.
  */
 import {
   fileNameProblem,
@@ -13,7 +13,7 @@ import {
   WIDEST_NAME_LIMITS,
 } from "@svc/contracts";
 
-/** Without what is said of the session. A pause is answered as it is, but for the session and the time in the queue. */
+/** The answer without its session fields. A pause passes unchanged, except for the session id and the time in the queue. */
 export function publicAnswer(job: Job, response: RoundResponse, queueMs: number): Record<string, unknown> {
   const queue_ms = Math.round(queueMs * 1000) / 1000;
   if ("paused" in response) return { ...response, session_id: job.session_id, timings: { queue_ms } };

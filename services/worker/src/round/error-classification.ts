@@ -1,7 +1,8 @@
 /**
- * Classifies the faults of a run for the retry policy. `away`: the program did not start, because a component was unreachable
- * or could not prepare it; it is repeated for a while. `busy`: no runner had a slot for it, which it waits for. `absent`: every runner
- * starts, stops or cannot be reached, as while it is restarted; it waits for one as for a slot. `broken`: the program may have run; it is repeated once. Every other fault is final, also an internal error that a component reports of itself: the same input would cause it again. Pure.
+ * Classifies the faults of a run for the retry policy. `away`: the program did not start, because a component was unreachable or could
+ * not prepare it; retried for a while. `busy`: no runner had a free slot; the run waits for one. `absent`: every runner starts, stops or
+ * cannot be reached, as during a restart; the run waits as for a slot. `broken`: the program may have run; it is repeated once. Every
+ * other fault is final, also an internal error that a component reports about itself: the same input would cause it again. Pure.
  */
 import { ERRORS, type ErrorCode, ServiceError } from "@svc/contracts";
 
@@ -18,11 +19,11 @@ const AWAY: ReadonlySet<ErrorCode> = new Set([
   "permission_denied",
 ]);
 const BROKEN: ReadonlySet<ErrorCode> = new Set(["sandbox_execution_failed", "internal_error"]);
-/** Other statuses come from something between us and the component, whose answers have no code of ours. */
+/** Other statuses come from an intermediary, whose answers carry none of our codes. */
 const OWN_STATUS = ERRORS.internal_error.status;
-/** Failures of a connection that was never made: nothing was sent over it. */
+/** Errors of connections that were never established: nothing was sent over them. */
 const NOT_CONNECTED: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT", "UND_ERR_CONNECT_TIMEOUT"]);
-/** Calls that come before the first byte. */
+/** System calls that come before the first byte is sent. */
 const BEFORE_SENDING: ReadonlySet<unknown> = new Set(["connect", "getaddrinfo"]);
 
 export function faultOf(error: unknown): Fault {
@@ -34,14 +35,14 @@ export function faultOf(error: unknown): Fault {
   return isNotConnected(error.cause) ? "absent" : "broken";
 }
 
-/** `cause`: of an error that tells of a call without an answer. */
+/** `cause`: the cause of an error that reports a call without an answer. */
 export function isNotConnected(cause: unknown): boolean {
   if (!(cause instanceof Error)) return false;
   const { code, syscall } = cause as NodeJS.ErrnoException;
   return NOT_CONNECTED.has(code) || BEFORE_SENDING.has(syscall);
 }
 
-/** A component failed at what it was given. */
+/** Whether a component reports an internal error of its own. */
 export function isOwnFailure({ code, status }: ServiceError): boolean {
   return code === "internal_error" && status === OWN_STATUS;
 }

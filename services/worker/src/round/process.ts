@@ -1,8 +1,8 @@
 /**
- * Drives one job: grant, run, answer. Infrastructure faults are repeated inside the worker's own deadline: a runner or
- * gateway that is away for a moment is waited for, and a run that broke is repeated once, since it has no effect but its
- * outputs. A job that no runner takes, for want of a slot or since all are away, waits as long as it may wait for its start; one that nobody
- * waits for goes back to the queue. A program with tools has others: once it may have run, only the API, which keeps its calls, repeats it.
+ * Drives one job: grant, run, answer. Infrastructure faults are retried within the worker's own deadline. A runner or gateway that is
+ * briefly away is waited for. A run that broke is repeated once, since its only effects are its outputs. A job that no runner takes,
+ * because all are busy or away, waits as long as it may wait for its start; a kept job, which nobody waits for, goes back to the queue. A
+ * program with tools has other effects: once it may have run, only the API, which keeps its calls, repeats it.
  */
 import { deadlinesFor, type Job, type JobResult, type RecordedCall, ServiceError } from "@svc/contracts";
 import type { StartedJob } from "@svc/job-queue";
@@ -67,15 +67,18 @@ async function runWithRetries(
   }
 }
 
-/** A paused program is with one runner: while that one stays away, the API has it run from the top elsewhere. */
+/**
+ * Only one runner holds a paused program. While that runner is away, the worker
+ * retries briefly; then the API replays the program elsewhere.
+ */
 function faultOfRound(job: Job, error: unknown): Fault {
   const fault = faultOf(error);
   return fault === "absent" && job.resume !== undefined ? "away" : fault;
 }
 
-/** What a job ends with for which there was no runner in time; one that nobody waits for goes back to the queue. */
+/** The error of a job that no runner took in time. A kept job, which nobody waits for, goes back to the queue. */
 function notTaken(job: Job, cause: unknown, { hasRepeated }: RetryPolicy): ServiceError {
-  // That it never started would not be true.
+  // A repeated run may have started, so the error must not say that it never did.
   if (hasRepeated) return new ServiceError("sandbox_execution_failed", undefined, { cause });
   const isBusy = faultOf(cause) === "busy";
   return new ServiceError(
@@ -87,7 +90,10 @@ function notTaken(job: Job, cause: unknown, { hasRepeated }: RetryPolicy): Servi
   );
 }
 
-/** Its state may be what a run of a session cannot get, or has no room for; its program is not refused for that. */
+/**
+ * Whether the session's state may have caused the error: it cannot be fetched, or
+ * there is no room for it. The program runs without it then.
+ */
 const mayBeOfState = (error: unknown) =>
   error instanceof ServiceError && ["storage_unavailable", "invalid_file_reference"].includes(error.code);
 
@@ -108,7 +114,7 @@ async function runOnce(
         ? await runner.execute(granted, grant, signal, { history, tell })
         : await runner.resume(granted, resume, grant, signal, tell);
     if (!hasTools(job)) endedRun(response);
-    // A replay begins anew, with all its inputs. The answer goes first.
+    // A replay starts again with all its inputs. Preparing grants does not delay the answer.
     if ("paused" in response && job.ptc?.mode !== "replay") {
       setImmediate(() => grants.prepare(job, deadlines, grant.grant_id));
     } else {

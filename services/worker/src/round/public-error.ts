@@ -1,13 +1,13 @@
 /**
- * From what went wrong to the error that the client will see. Faults of inner components become what they mean for a
- * caller; what they say of files is kept, in the caller's own words and indices. Pure.
+ * Turns an internal error into the one that the client sees. Faults of inner components become what they mean for a caller. What they say
+ * about files is kept, with the caller's own words and indices. Pure.
  */
 import { type ErrorCode, errorBody, type JobResult, type Problem, ServiceError } from "@svc/contracts";
 import { isOwnFailure } from "./error-classification.ts";
 
 type Failure = Extract<JobResult, { ok: false }>;
 
-/** Codes that mean to a caller what they mean to us. */
+/** Codes that mean the same to a caller as to us. */
 const SHOWN: ReadonlySet<ErrorCode> = new Set([
   "invalid_request",
   "invalid_file_reference",
@@ -25,7 +25,7 @@ const SHOWN: ReadonlySet<ErrorCode> = new Set([
   "permission_denied",
 ]);
 
-/** Other codes speak of our components; those without a meaning here are a broken run. */
+/** Other codes describe our components. A code without a row here means a broken run. */
 const MEANING: Partial<Record<ErrorCode, ErrorCode>> = {
   deadline_exceeded: "execution_timeout",
   runner_busy: "queue_saturated",

@@ -1,7 +1,7 @@
 /**
- * How often a run is repeated after a fault, and after which pause. A component that is away is retried for a while, counted
- * from the first fault; a slot, and a runner, are waited for until a time that the caller sets; a run that broke is repeated once. Pure: the caller
- * brings the clock.
+ * How often a run is repeated after a fault, and after which pause. A component that is away is retried for
+ * a while, counted from the first fault. A slot or a runner is waited for until a time that the caller sets.
+ * A run that broke is repeated once. Pure: the caller passes the clock.
  */
 import type { Fault } from "./error-classification.ts";
 
@@ -15,12 +15,12 @@ export class RetryPolicy {
   #pause: number = PAUSE_MS.first;
   #waitUntil: number;
 
-  /** `waitUntilMs`: for a slot, or a runner. */
+  /** `waitUntilMs`: until when the run waits for a slot or a runner. */
   constructor(waitUntilMs: number) {
     this.#waitUntil = waitUntilMs;
   }
 
-  /** The run may have begun. */
+  /** Whether an earlier attempt of the run may have begun. */
   get hasRepeated(): boolean {
     return this.#repeats > 0;
   }

@@ -14,22 +14,22 @@ export interface ProcessDeps {
   runner: Runner;
   /** Undefined: this worker keeps no sessions. */
   sessions: Sessions | undefined;
-  /** Told of what the program writes; undefined: nobody wants to read it while it runs. */
+  /** Receives the program's output while it runs; undefined: the caller does not want that. */
   tell?: TellEvent | undefined;
 }
 
-/** The job as its grant knows it. */
+/** The result of a round. `job` has the output session of the grant. */
 export interface Round {
   job: Job;
   response: RoundResponse;
-  /** What the answer says of the session. */
+  /** The session fields of the answer. */
   ofSession?: SessionFields;
 }
 
 export const hasTools = ({ ptc, resume }: Pick<Job, "ptc" | "resume">) =>
   ptc !== undefined || resume !== undefined;
 
-/** The answer to a run without tools, which has nothing to pause for. */
+/** The answer to a run without tools, which cannot pause. */
 export function endedRun(response: RoundResponse): ExecuteResponse {
   if ("paused" in response) throw new TypeError("a run without tools has paused");
   return response;

@@ -1,4 +1,4 @@
-/** One log line for each run or round that a worker drove, with the request and the execution that it was for. */
+/** One log line for each run or round that a worker drove, with the ids of its request and execution. */
 import { factsOfAnswer, type Job, type JobResult, outcomeOfError, shownMs } from "@svc/contracts";
 import { type Log, traceIdOf } from "@svc/service-kit";
 
@@ -10,14 +10,14 @@ export function endOf(result: JobResult): JobEnd {
   return outcomeOfError(result.error) === "cancelled" ? "cancelled" : "failed";
 }
 
-/** To be called when the job starts; what it returns, when it has ended. */
+/** Call it when the job starts, and the returned function when the job has ended. */
 export function runLine(log: Log, job: Job, queueMs: number): (result: JobResult) => void {
   const began = performance.now();
   const { request_id, execution_id: exec_id, language } = job;
   const trace_id = traceIdOf(job.trace);
   log.debug({ request_id, exec_id, trace_id, language, queue_ms: queueMs }, "run begins");
   return (result) => {
-    // Nothing was run.
+    // A discard runs nothing.
     if (job.discard !== undefined) return;
     const facts = result.ok
       ? factsOfAnswer(result.answer)

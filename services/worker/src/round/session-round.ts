@@ -17,7 +17,7 @@ export async function sessionRound(
     const response = endedRun(
       await runner.execute(begun, grant, signal, { session: persistSession(run), tell }),
     );
-    // Its client has left, or another worker has the job.
+    // The client has left, or another worker has the job: this run must not change the session.
     signal.throwIfAborted();
     const left = run && leftBy(run, response);
     const settled = run && (await sessions?.settle(run, left, request_id, signal));

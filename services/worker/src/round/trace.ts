@@ -2,7 +2,7 @@
 import { factsOfAnswer, findLanguage, type Job, type JobResult, outcomeOfError } from "@svc/contracts";
 import { type Attributes, runAttributes, type Span, type Tracing } from "@svc/service-kit";
 
-/** Undefined: nobody traces the request that the job is of. */
+/** Undefined: the job's request is not traced. */
 export function traceJob(tracing: Tracing, job: Job, queueMs: number): Span | undefined {
   const { trace, execution_id: exec_id, language } = job;
   const span = tracing.join("worker.run", "consumer", trace, {
@@ -16,7 +16,7 @@ export function traceJob(tracing: Tracing, job: Job, queueMs: number): Span | un
   return span;
 }
 
-/** How a program with tools is driven. */
+/** Which kind of round of a program with tools the job is. */
 function roundOf({ ptc, resume }: Job): Attributes {
   if (resume !== undefined) return { "svc.round": "resume" };
   if (ptc === undefined) return {};

@@ -1,7 +1,7 @@
 /**
- * The worker's calls to runners: execute, resume and discard (signed), runtimes. Closing the connection kills the
- * run. A paused program is on the runner that paused it and nowhere else. Nothing that a runner says is believed: its answers
- * are bounded in bytes, depth and fields, and the address of a paused program is one that the worker knows.
+ * The worker's calls to runners: execute, resume and discard (signed), runtimes. Closing the connection kills the run. Only the runner
+ * that paused a program holds it. Runners are not trusted: their answers are bounded in bytes, depth and fields, and the address of a
+ * paused program must be one that the worker knows.
  */
 import { parseSigningKey } from "@svc/capabilities";
 import {
@@ -29,14 +29,14 @@ import { type AnswerBounds, answerBounds, askRound } from "./round.ts";
 import { requestSigner, type SignRequest } from "./signed-request.ts";
 
 const DISCARD_MS = 5000;
-/** Of a list of runtimes. */
+/** Largest list of runtimes. */
 const MAX_RUNTIMES_BYTES = 1024 * 1024;
 const RUNTIMES_MS = 5000;
-/** A round as it is asked of a runner. */
+/** A round to send to a runner. */
 interface Asked {
   path: string;
   job: Job;
-  /** Signed. */
+  /** The signed request, as JSON. */
   body: string;
   signal: AbortSignal;
   tell: TellEvent | undefined;
@@ -62,7 +62,7 @@ export class Runner {
     this.#signDiscard = (executionId) => discardManifest(key, ttl, executionId);
   }
 
-  /** `history`: with a replay, all calls so far. `session`: the session that the run continues. */
+  /** `history`: for a replay, all calls so far. `session`: the session that the run continues. */
   async execute(
     job: Job,
     grant: RegisteredGrant,
@@ -100,13 +100,13 @@ export class Runner {
       persist_session: session,
     };
     return this.#fleet.run(signal, (client, own, address) => {
-      // A runner accepts what was signed after its start.
+      // Signed for each runner that is tried: a runner refuses a manifest that was signed before it started.
       const body = this.#sign(request, grant, { toolSocket: job.ptc !== undefined });
       return this.#round(client, address, { path: "/execute", job, body, signal: own, tell });
     });
   }
 
-  /** A further round of a paused program. `execution_not_found`: it is lost, with its runner or without. */
+  /** Makes a further round of a paused program. Throws `execution_not_found` when the program is lost, with its runner or alone. */
   async resume(
     job: Job,
     { runner_url, ...round }: Resume,
@@ -150,7 +150,10 @@ export class Runner {
     }
   }
 
-  /** `address`: where the round was. A paused program resumes there, or, behind a balancer, at the address that its runner tells. */
+  /**
+   * `address`: the runner that made the round. A paused program resumes there or,
+   * behind a balancer, at the address that its runner advertises.
+   */
   #resumable(round: RoundResponse, address: string): RoundResponse {
     if (!("paused" in round)) return round;
     if (this.#fleet.isDirect) return { ...round, runner_url: address };
@@ -160,7 +163,7 @@ export class Runner {
     });
   }
 
-  /** Ends a paused program; one that is gone already is none the worse. */
+  /** Ends a paused program. A runner that does not have it any more is no error. */
   async discard(job: Job, runnerUrl: string): Promise<void> {
     const { signal } = new AbortController();
     await this.#fleet.held(runnerUrl, signal, (client) => {

@@ -1,9 +1,9 @@
-/** The connections to one runner, and the calls that are under way over them. */
+/** The connections to one runner, and the calls in progress over them. */
 import { ServiceError } from "@svc/contracts";
 import { InnerClient, type TlsIdentity } from "@svc/service-kit";
 import type { FoundRunner } from "./discovery.ts";
 
-/** `run`: any runner may do it, and one that may have begun it broke it. `held`: only this one has the program. */
+/** `run`: any runner may take the call; when its connection breaks, the run counts as broken. `held`: only this runner has the program. */
 export type Bound = "run" | "held";
 
 const UNREACHABLE = { run: "sandbox_execution_failed", held: "execution_not_found" } as const;
@@ -11,7 +11,7 @@ const UNREACHABLE = { run: "sandbox_execution_failed", held: "execution_not_foun
 export class Connection {
   readonly #clients: Record<Bound, InnerClient>;
   readonly #calls = new Set<AbortController>();
-  /** Since when discovery does not find it, in ms. */
+  /** Since when discovery has not found the runner, in ms. */
   goneSince: number | undefined;
 
   constructor(
@@ -59,7 +59,7 @@ export class Connection {
     }
   }
 
-  /** Ends all calls: the runner gave no answer for too long. */
+  /** Aborts all calls: the runner gave no answer for too long. */
   cutOff(): void {
     for (const call of this.#calls) call.abort(new Error("the runner cannot be reached any more"));
   }

@@ -1,8 +1,8 @@
 /**
- * Finds runners in DNS. `dns`: the name of an endpoint has an address for each runner, as that of a headless service has: A
- * records, or AAAA where there are none. `srv`: it has SRV records, which name a host and a port each. DNS servers are asked
- * directly: names are whole, and lists of hosts and search domains do not count. What an answer may add is bounded. With TLS a runner at
- * an address must be certified under the name that was looked up, because addresses of runners change and are in no certificate.
+ * Finds runners in DNS. `dns`: the name of an endpoint has one address per runner, as for a headless service: A records, or AAAA records
+ * if there are no A records. `srv`: the name has SRV records, each with a host and a port. DNS servers are asked directly: names must be
+ * complete, and hosts files and search domains do not apply. The number of runners is bounded. With TLS, a runner at an address needs a
+ * certificate for the name that was looked up, because runner addresses change and are in no certificate.
  */
 import type { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -11,13 +11,13 @@ export type Discovery = "dns" | "srv";
 export type DnsResolver = Pick<Resolver, "resolve4" | "resolve6" | "resolveSrv">;
 
 export interface FoundRunner {
-  /** Origin of its URLs. */
+  /** Origin of the runner's URLs. */
   address: string;
   /** The name that its certificate must have; undefined: the host of the address. */
   certifiedAs?: string;
 }
 
-/** Of one worker. */
+/** Most runners of one worker. */
 const MAX_RUNNERS = 256;
 
 /** All runners, one for each address; throws when a name cannot be resolved. */

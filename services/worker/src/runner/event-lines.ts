@@ -1,7 +1,7 @@
 /**
- * Reads a runner's answer with events: lines of JSON, of which the last one holds the answer or the failure. No line is longer, and all
- * of them are not longer together, than the runner may answer. A program starts once, each event of its output has text, and all of a
- * stream have no more than its output may have: so there are no more events than that.
+ * Reads a runner's answer with events: lines of JSON, of which the last one holds the answer or the failure. All lines together stay
+ * within the size that an answer may have. A program starts at most once, each output event has text, and the text of a stream stays
+ * within the limit of its output; this also bounds the number of events.
  */
 import {
   exceededJsonBound,
@@ -12,14 +12,14 @@ import {
 } from "@svc/contracts";
 import { innerErrorOf } from "@svc/service-kit";
 
-/** `sessionId`: of the run's outputs. */
+/** `sessionId`: the storage session of the run's outputs. */
 export type TellEvent = (event: RunEvent, sessionId: string) => void;
 
 const NEWLINE = 0x0a;
 
 /**
- * The answer, once the body has ended, so that its connection can be used again. Throws the failure that the last line tells, and an
- * Error for what no runner sends.
+ * Resolves with the answer once the body has ended, so that its connection can be reused. Throws the failure of the last line, or an
+ * Error for anything that no runner sends.
  */
 export async function readEventLines(
   body: AsyncIterable<Buffer>,

@@ -1,7 +1,7 @@
 /**
- * The runners of a worker: sends a run to the best of them, and to the next one where it was certainly not accepted; finds them
- * in DNS where that is configured, probes those that are left out, and ends calls to those that are cut off. One fixed runner is
- * asked as if it were alone: it is never probed while it answers, and none of its calls is ended.
+ * The runners of a worker. Sends a run to the best runner, and to the next one only when the run was certainly not accepted. Finds
+ * runners in DNS if that is configured, probes runners that are left out, and aborts calls to unreachable ones. A single fixed runner is
+ * different: it is never probed while it answers, and its calls are never aborted.
  */
 import { Resolver } from "node:dns/promises";
 import { ServiceError } from "@svc/contracts";
@@ -22,18 +22,18 @@ import { probeRunner } from "./probe.ts";
 
 const TICK_MS = 100;
 const PROBE_EVERY_MS = 5000;
-/** Of several runners one that cannot be reached must not hold up a run for long. */
+/** With several runners, one that cannot be reached must not delay a run for long. */
 const CONNECT_MS = 2000;
 const DISCOVER_MS = 5000;
-/** A runner that DNS names no more may hold paused programs. */
+/** A runner that DNS no longer names may hold paused programs. */
 const KEPT_MS = 60_000;
 const DNS = { timeout: 2000, tries: 2 };
 
-/** What the runners that are ready do now. */
+/** What the healthy runners do now. */
 export interface FleetLoad {
-  /** None of them has a free slot. */
+  /** No runner has a free slot. */
   isFull: boolean;
-  /** Those of programs that run within their time. */
+  /** Languages of the programs that run within their time limit. */
   languages: string[];
 }
 
@@ -46,7 +46,7 @@ export interface FleetOptions {
 }
 
 export class RunnerFleet {
-  /** Each address is one runner, whose address the worker knows better than it does. */
+  /** Each address is exactly one runner. A paused program is then at this address, whatever its runner advertises. */
   readonly isDirect: boolean;
   readonly #endpoints: readonly string[];
   readonly #pool: RunnerPool;
@@ -81,7 +81,7 @@ export class RunnerFleet {
     return this.#pool.counts();
   }
 
-  /** To any runner; to another one only while none has accepted it. */
+  /** Sends a run to any runner, and to another one only while none has accepted it. */
   async run<T>(signal: AbortSignal, send: Send<T>): Promise<T> {
     const tried = new Set<string>();
     let refusal = new ServiceError("upstream_unavailable", undefined, { cause: "no runner is known" });
@@ -93,13 +93,13 @@ export class RunnerFleet {
         return await this.#call(address, "run", signal, send);
       } catch (error) {
         if (signal.aborted || !isNeverAccepted(error)) throw error;
-        // A slot is worth waiting for, and a runner that answered tells more than one that is not there.
+        // `runner_busy` counts most, because a slot is worth waiting for; then the answer of a runner, before a failed connection.
         if (error.code === "runner_busy" || !NOT_BEGUN.has(refusal.code)) refusal = error;
       }
     }
   }
 
-  /** To the runner that holds a program; a program at an address that is not known is lost. */
+  /** Sends a call to the runner that holds a program. A program at an unknown address is lost. */
   async held<T>(address: string, signal: AbortSignal, send: Send<T>): Promise<T> {
     return this.#call(rootOf(address), "held", signal, send);
   }
@@ -122,12 +122,12 @@ export class RunnerFleet {
     }
   }
 
-  /** Answers of any runner that is no run. */
+  /** Sends a call that is not a run to any runner. */
   async ask<T>(send: (client: InnerClient) => Promise<T>): Promise<T> {
     return this.run(new AbortController().signal, send);
   }
 
-  /** Why no run can be made; undefined: one can. */
+  /** Why no run is possible; undefined: one is possible. */
   async notReady(): Promise<string | undefined> {
     const [only] = this.#endpoints;
     if (!this.isDirect && only !== undefined) {
@@ -139,7 +139,7 @@ export class RunnerFleet {
     return away === 0 ? "no runner is found in DNS" : `none of ${away} runners is ready`;
   }
 
-  /** Asks all of them. */
+  /** Probes all runners. */
   async load(): Promise<FleetLoad> {
     const runners = [...this.#connections.values()];
     const probed = await Promise.all(runners.map(({ probed: client }) => probeRunner(client)));
@@ -177,7 +177,7 @@ export class RunnerFleet {
       .then((found) => {
         if (!this.#isClosed) this.#know(found);
       })
-      // Those that were found before stay.
+      // The runners that were found before stay.
       .catch((err: Error) => this.#log.warn({ err: errorText(err) }, "looking up the runners failed"))
       .finally(() => {
         if (this.#isClosed) return;

@@ -1,26 +1,26 @@
-/** What a failed call says of the runner that it went to. Pure. */
+/** What a failed call tells about its runner. Pure. */
 import { type ErrorCode, ServiceError } from "@svc/contracts";
 import { isNotConnected } from "../round/error-classification.ts";
 import type { Outcome } from "./pool.ts";
 
-/** Codes that a runner answers before it has begun anything. */
+/** Codes that a runner answers before it begins anything. */
 export const NOT_BEGUN: ReadonlySet<ErrorCode> = new Set(["runner_busy", "starting_up", "shutting_down"]);
 
-/** A runner that starts has no paused program yet, and one that ends gives them all up. */
+/** A starting runner has no paused programs yet, and a stopping one discards them all. */
 const KEEPS_NONE: ReadonlySet<ErrorCode> = new Set(["starting_up", "shutting_down"]);
 
-/** A runner that answers so has lost the paused program that it was asked for. */
+/** Whether this answer means that the runner has lost the requested paused program. */
 export function isProgramLost(error: unknown): boolean {
   return error instanceof ServiceError && KEEPS_NONE.has(error.code);
 }
 
-/** The run was certainly not begun: another runner may have it. */
+/** Whether the run certainly did not begin, so that another runner may take it. */
 export function isNeverAccepted(error: unknown): error is ServiceError {
   if (!(error instanceof ServiceError)) return false;
   return NOT_BEGUN.has(error.code) || isNotConnected(error.cause);
 }
 
-/** `doubt`: it may be the run's fault, or the runner's. */
+/** `doubt`: the cause may be the run or the runner. */
 export function outcomeOf(error: unknown): Outcome | "doubt" {
   if (!(error instanceof ServiceError)) return "doubt";
   if (error.code === "runner_busy") return "busy";
@@ -29,7 +29,7 @@ export function outcomeOf(error: unknown): Outcome | "doubt" {
   return error.status >= 500 ? "doubt" : "served";
 }
 
-/** Of a call without an answer. A machine that refuses a connection is there: what runs on it may still answer. */
+/** Classifies a call without an answer. A machine that refuses a connection is up: what runs on it may still answer. */
 export function silenceOf(cause: unknown): "silent" | "failed" {
   const { code } = cause as NodeJS.ErrnoException;
   const isSilent = code !== "ECONNREFUSED" && (isNotConnected(cause) || code === "UND_ERR_HEADERS_TIMEOUT");

@@ -1,19 +1,19 @@
 /**
- * The runners that a worker knows, and which of them gets the next run: of those that are ready the one with the smallest share
- * of its slots in use by this worker. One that failed or had no slot is left out for a pause that doubles with each failure in a
- * row, and comes back when a probe finds it ready. Where none is ready the one that is due first is chosen: a pool of one is
- * always asked. Pure: the caller brings the clock, in milliseconds.
+ * The runners that a worker knows, and which of them gets the next run: among ready runners, the one with the smallest share of its slots
+ * in use by this worker. A runner that failed or had no slot is left out for a pause that doubles with each consecutive failure, and
+ * comes back when a probe finds it ready. If none is ready, a busy runner is chosen before one that is away: a pool of one is always
+ * asked. Pure: the caller passes the clock, in milliseconds.
  */
 
 export type RunnerState = "ready" | "busy" | "away";
 
-/** `served`: it answered a run. `failed`: it refused, or says that it is not ready. `silent`: nothing came back. */
+/** `served`: it answered a call. `failed`: it refused, or says that it is not ready. `silent`: nothing came back. */
 export type Outcome = "served" | "ready" | "busy" | "failed" | "silent";
 
 const PAUSE_MS = { first: 250, busy: 2000, away: 15_000 } as const;
-/** A runner that gives no answer for so long is cut off, and so is what it runs. */
+/** The runs of a runner that gives no answer for this long are given up. */
 const CUT_OFF_MS = 15_000;
-/** Until a runner has told how many slots it has. */
+/** Assumed until a runner reports its number of slots. */
 const ASSUMED_SLOTS = 8;
 const MAX_SLOTS = 512;
 
@@ -22,16 +22,16 @@ interface Member {
   state: RunnerState;
   slots: number;
   inFlight: number;
-  /** In a row, since it last served. */
+  /** Consecutive failures since it last served. */
   failures: number;
   probeAt: number;
   silentSince: number | undefined;
-  /** Number of the choice that it was chosen at last. */
+  /** Sequence number of its latest choice. */
   chosenAt: number;
 }
 
 export class RunnerPool {
-  /** Between probes of a runner that is ready; undefined: those are not probed. */
+  /** Time between probes of a ready runner; undefined: ready runners are not probed. */
   readonly #probeEveryMs: number | undefined;
   readonly #members = new Map<string, Member>();
   #choices = 0;
@@ -40,7 +40,7 @@ export class RunnerPool {
     this.#probeEveryMs = probeEveryMs;
   }
 
-  /** Takes in the runners that are new, and forgets those that are gone. */
+  /** Adds new runners and removes those that are gone. */
   setMembers(addresses: Iterable<string>, nowMs: number): void {
     const wanted = new Set(addresses);
     for (const address of this.#members.keys()) if (!wanted.has(address)) this.#members.delete(address);
@@ -67,7 +67,7 @@ export class RunnerPool {
     return this.#members.size;
   }
 
-  /** Undefined: there is none besides those that were tried. */
+  /** Undefined: every runner was tried. */
   choose(tried: ReadonlySet<string>): string | undefined {
     let best: Member | undefined;
     for (const member of this.#members.values()) {
@@ -82,13 +82,13 @@ export class RunnerPool {
     if (member !== undefined) member.inFlight++;
   }
 
-  /** A runner that was forgotten in the meantime has nothing to count. */
+  /** A runner that was removed in the meantime has no count. */
   ended(address: string): void {
     const member = this.#members.get(address);
     if (member !== undefined && member.inFlight > 0) member.inFlight--;
   }
 
-  /** `slots`: as many as it says that it has. Answers its state where that changed. */
+  /** `slots`: the number that the runner reports. Returns the new state, if it changed. */
   report(address: string, outcome: Outcome, nowMs: number, slots?: number): RunnerState | undefined {
     const member = this.#members.get(address);
     if (member === undefined) return undefined;
@@ -96,7 +96,7 @@ export class RunnerPool {
     if (slots !== undefined && slots >= 1) member.slots = Math.min(slots, MAX_SLOTS);
     member.silentSince = outcome === "silent" ? (member.silentSince ?? nowMs) : undefined;
     if (outcome === "served" || outcome === "ready") {
-      // Only a run shows that it can run: one whose probes alone succeed is left out for longer and longer.
+      // A probe does not reset the failures: a runner whose probes alone succeed is left out for longer and longer.
       if (outcome === "served") member.failures = 0;
       member.state = "ready";
       member.probeAt = nowMs + (this.#probeEveryMs ?? Number.POSITIVE_INFINITY);
@@ -107,20 +107,20 @@ export class RunnerPool {
     return member.state === before ? undefined : member.state;
   }
 
-  /** Has it probed at once. */
+  /** Makes a probe of the runner due at once. */
   doubt(address: string, nowMs: number): void {
     const member = this.#members.get(address);
     if (member !== undefined) member.probeAt = Math.min(member.probeAt, nowMs);
   }
 
-  /** Those to be probed now. Each is due again after its report. */
+  /** Takes the runners to probe now. The report of its probe makes a runner due again. */
   takeDue(nowMs: number): string[] {
     const due = [...this.#members.values()].filter(({ probeAt }) => probeAt <= nowMs);
     for (const member of due) member.probeAt = Number.POSITIVE_INFINITY;
     return due.map(({ address }) => address);
   }
 
-  /** Those that gave no answer for too long. Each is named again after as long a time. */
+  /** Takes the runners that gave no answer for too long. Each is returned again after the same time. */
   takeCutOff(nowMs: number): string[] {
     const isCutOff = ({ silentSince = nowMs }: Member) => nowMs - silentSince >= CUT_OFF_MS;
     const cutOff = [...this.#members.values()].filter(isCutOff);
@@ -137,7 +137,7 @@ export class RunnerPool {
 
 const RANK: Record<RunnerState, number> = { ready: 0, busy: 1, away: 2 };
 
-/** A busy runner has a queue for those that come; one that is away may refuse them. */
+/** A busy runner queues new runs; one that is away may refuse them. */
 function isBetter(a: Member, b: Member): boolean {
   if (a.state !== b.state) return RANK[a.state] < RANK[b.state];
   if (a.state === "away" && a.failures !== b.failures) return a.failures < b.failures;

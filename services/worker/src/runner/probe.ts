@@ -1,4 +1,4 @@
-/** Asks a runner whether it is ready, how many slots it has and uses, and what runs there. */
+/** Asks a runner whether it is ready, how many slots it has and uses, and which programs run there. */
 import { answerBytes, type InnerClient } from "@svc/service-kit";
 import { z } from "zod";
 import { silenceOf } from "./outcome.ts";
@@ -9,14 +9,14 @@ const TIMEOUT_MS = 5000;
 
 const healthSchema = z.object({
   slots: z.object({ total: z.int().min(1), busy: z.int().min(0) }),
-  /** A runner of an earlier version does not tell. */
+  /** Runners of earlier versions do not report it. */
   running: z.record(z.string(), z.int().min(0)).default({}),
 });
 
 export interface Probed {
   outcome: Outcome;
   slots?: number;
-  /** Programs that run within their time, by language. */
+  /** Number of programs that run within their time limit, by language. */
   running?: Record<string, number>;
 }
 

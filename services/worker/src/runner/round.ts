@@ -1,4 +1,4 @@
-/** Asks a runner for a round, and reads its answer, of which nothing is believed: it is bounded in bytes, depth, fields and output. */
+/** Sends a round to a runner and reads its answer. The answer is not trusted: its bytes, depth, fields and output are bounded. */
 import {
   boundsAround,
   EVENT_LINES,
@@ -11,15 +11,15 @@ import {
 import { type Config, type InnerClient, jsonAnswer } from "@svc/service-kit";
 import { readEventLines } from "./event-lines.ts";
 
-/** JSON writes a character with as many bytes for each byte of output, at most. */
+/** One byte of output takes at most this many bytes in JSON. */
 const JSON_FACTOR = 6;
-/** Events tell the output once more, in pieces. */
+/** Events repeat the output, in pieces. */
 const EVENTS_FACTOR = 2;
-/** What an answer holds besides output: names of files, as many as there may be. */
+/** For what an answer holds besides output: file names, as many as are allowed. */
 const MAX_REST_BYTES = 16 * 1024 * 1024;
-/** Behind a program's stderr: notes, of which some name files. */
+/** For the notes after a program's stderr, some of which name files. */
 const MAX_NOTES = 64 * 1024;
-/** A pause tells of arguments, in a list of calls. */
+/** A pause holds arguments in a list of calls. */
 const ANSWER_BOUNDS = boundsAround(4);
 
 export interface Round {
@@ -29,15 +29,15 @@ export interface Round {
   requestId: string;
   signal: AbortSignal;
   trace?: TraceContext | undefined;
-  /** Absent: nobody wants to read what the program writes while it runs. */
+  /** Absent: the caller does not want output while the program runs. */
   tell?: ((event: RunEvent) => void) | undefined;
   bounds: AnswerBounds;
 }
 
 export interface AnswerBounds {
-  /** Of an answer without events. */
+  /** Largest answer without events. */
   maxBytes: number;
-  /** Of the text of each output stream, in characters as JavaScript counts them: no byte becomes more than one. */
+  /** Longest text of each output stream, in UTF-16 code units: one byte becomes at most one. */
   maxText: number;
 }
 

@@ -6,7 +6,7 @@ import type { Runner } from "./client.ts";
 const REFRESH_MS = 30_000;
 const RETRY_MS = 250;
 
-/** Publishes now and then again and again; calls `onFirst` after the first success. Returns a stopper. */
+/** Publishes now and then periodically; calls `onFirst` after the first success. Returns a function that stops it. */
 export function publishRuntimes(
   runner: Runner,
   redis: Redis,

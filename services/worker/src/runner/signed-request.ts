@@ -1,6 +1,6 @@
 /**
- * The body of a request to the runner, vouched for by a manifest: grant and manifest ride in it. Each call signs anew.
- * `toolSocket`: the program may call tools.
+ * The body of a request to the runner, which includes its grant and the manifest that signs
+ * it. Each call signs anew. `toolSocket`: the program may call tools.
  */
 import { canonicalJson, type SigningKey, signManifest } from "@svc/capabilities";
 import type { RegisteredGrant } from "@svc/contracts";
@@ -21,7 +21,7 @@ export function requestSigner(key: SigningKey, ttlSeconds: number): SignRequest 
       { now: Math.floor(Date.now() / 1000), ttl: ttlSeconds, toolSocket },
     );
     const added = JSON.stringify({ egress_grant: egressGrantToken, execution_manifest: manifest });
-    // The canonical text is the body already, but for its last brace.
+    // The canonical text is already the body, except for its closing brace.
     return `${body.slice(0, -1)},${added.slice(1)}`;
   };
 }

@@ -1,13 +1,13 @@
 /** Metrics of persistent sessions. A worker that keeps no sessions has none. */
 import { counter, histogram, type Registry } from "@svc/service-kit";
 
-/** What became of a session's state, as the answer of the run says it: docs/metrics.md. */
+/** What became of a session's state, as the run's answer reports it: docs/metrics.md. */
 export type StateOutcome = "saved" | "unchanged" | "conflict" | "restore_failed" | "not_saved";
 
 export interface SessionMetrics {
-  /** A run of a session has its answer. */
+  /** Counts a session's run that has its answer. */
   answered: (outcome: StateOutcome) => void;
-  /** A new state of so many bytes is current. */
+  /** Records the size of a new state that is now current. */
   stored: (bytes: number) => void;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The runs of persistent sessions: the snapshot that a run begins with joins its inputs before its grant is made, and what the run
- * left becomes the session's state by compare-and-swap. A store that refuses costs the state of this run and never its result. One that
- * does not answer is waited for: what it was sent may still be done, and the answer says which state is current.
+ * The runs of persistent sessions. The session's snapshot joins the inputs of a run before its grant is registered. What the run leaves
+ * becomes the session's state by compare-and-swap. A store that refuses costs the state of this run, never its result. A store that does
+ * not answer is waited for: it may still do what it was sent, and the answer says which state is current.
  */
 import {
   type ExecResponse,
@@ -17,9 +17,9 @@ import type { PersistSession } from "../runner/client.ts";
 import { untilAborted } from "../until-aborted.ts";
 import type { SessionMetrics, StateOutcome } from "./metrics.ts";
 
-/** A call whose reply was lost is sent again: that is safe, and a swap tells what became of the first. */
+/** Pauses before a call is repeated whose reply was lost. That is safe: a repeated swap tells what became of the first. */
 const PAUSES_MS = [50, 200, 800];
-/** Between calls of a store that does not answer. */
+/** Pause between calls while the store does not answer. */
 const SILENT_PAUSE_MS = 200;
 
 function repeated<T>(call: () => Promise<T>): Promise<T> {
@@ -27,7 +27,7 @@ function repeated<T>(call: () => Promise<T>): Promise<T> {
   return retry(call, () => pauses.next().value);
 }
 
-/** The store has answered, and has done nothing. */
+/** The store has answered and has changed nothing. */
 const isRefusal = (error: unknown) => error instanceof Error && error.name === "ReplyError";
 
 /** What became of the state that a run left; `none`: the run left nothing, or the store refused. */
@@ -44,7 +44,7 @@ export class Sessions {
     this.#metrics = metrics;
   }
 
-  /** Undefined: the store cannot be reached, and the run begins with nothing. */
+  /** Undefined: the store cannot be reached, and the run begins without a state. */
   async begin({
     session,
     output_namespace,
@@ -69,7 +69,7 @@ export class Sessions {
     }
   }
 
-  /** Rejects with the signal's reason when it aborts while the store does not answer: what became of the state is not known then. */
+  /** Rejects with the signal's reason when the signal aborts while the store does not answer: what became of the state is then unknown. */
   async settle(
     run: SessionRun,
     left: Left | undefined,
@@ -89,7 +89,7 @@ export class Sessions {
     }
   }
 
-  /** Counts a run that has its answer. `left`: undefined when the store failed at its begin. */
+  /** Counts a run that has its answer. `left`: also undefined when the store failed at the start of the run. */
   count(fields: SessionFields, left: Left | undefined): void {
     const outcome = outcomeOf(fields, left);
     this.#metrics.answered(outcome);
@@ -97,7 +97,7 @@ export class Sessions {
   }
 }
 
-/** What the runner says that the run left of its session; undefined: nothing. */
+/** What the run left of its session, as the runner reports it; undefined: nothing. */
 export function leftBy(
   { from }: SessionRun,
   {
@@ -119,7 +119,7 @@ export function withSnapshot(job: Job, { from }: SessionRun): Job {
   return { ...job, files: [...job.files, snapshot] };
 }
 
-/** What the runner is told of a run's session. Without one there may be a state, but no way to it: the restore fails. */
+/** What the runner is told about a run's session. Without `run` there may be a state, but nobody knows where: the restore then fails. */
 export const persistSession = (run: SessionRun | undefined): PersistSession => ({
   file_id: run?.to.id ?? newId(),
   filename: SNAPSHOT_NAME,
@@ -134,7 +134,7 @@ export type SessionFields = Pick<
   | "session_state_dropped"
 >;
 
-/** What the answer of a run says of its session. `settled`: undefined when the run has none, because the store failed. */
+/** The session fields of a run's answer. `settled`: undefined when the store failed at the start of the run. */
 export function sessionFields(
   settled: Outcome | undefined,
   { session_state_restore_failed, session_state_dropped }: Partial<ExecuteResponse>,
@@ -149,7 +149,7 @@ export function sessionFields(
   };
 }
 
-/** What became of the state of a session, as the answer says it. */
+/** What became of the state of a session, according to the fields of the answer. */
 export function outcomeOf(fields: SessionFields, left: Left | undefined): StateOutcome {
   if (fields.session_state_restore_failed) return "restore_failed";
   if (fields.session_state_conflict === true) return "conflict";
