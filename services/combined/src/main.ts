@@ -1,9 +1,9 @@
 /**
- * SVC_TOPOLOGY=combined: five components as one process, the way of `./svc up`. Each keeps its configuration, port, log and
- * metrics; they speak over loopback as separate processes do. The process holds the secrets of all five, each component
- * gets its own. They stop in this order: a component outlives those that need it.
+ * SVC_TOPOLOGY=combined: five components in one process, as `./svc up` starts them. Each keeps its configuration, port, log and metrics. They
+ * speak HTTP as separate processes do, over connections in memory (packages/service-kit/src/http/same-process.ts). The process holds the secrets
+ * of all five, but each component gets only its own. They stop in the order of the list, so a component outlives those that need it.
  *
- * Arguments: COMPONENT=DESCRIPTOR, where its log lines go. Without one they go to standard output.
+ * Arguments: COMPONENT=DESCRIPTOR, where a component's log lines go. Without one they go to standard output.
  */
 import { startApi } from "@svc/api/start";
 import { startGateway } from "@svc/egress-gateway/start";

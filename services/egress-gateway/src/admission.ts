@@ -1,6 +1,6 @@
 /**
- * Lets a call of the sandbox through or not, and charges it. Order of checks: token, ledger record, ids, status, expiry,
- * scope, budget; then the counters, in the same step as the checks. Fails closed: without Redis nothing is let through.
+ * Admits or refuses a call of the sandbox, and charges it. Order of checks: token, ledger record, ids, status, expiry, scope, budget; then the
+ * counters, in the same step as the checks. Fails closed: without Redis no call is admitted.
  */
 import {
   type Charge,
@@ -34,7 +34,9 @@ export class Admission {
     this.#required = required;
   }
 
-  /** `scope` says what the call is about, or throws when the grant or the call does not allow it; `cost` what it uses. */
+  /**
+   * Admits a call. `scope` returns what the call is about, or throws when the grant or the call does not allow it. `cost` returns what to charge.
+   */
   async admit<T>(
     headers: Record<string, unknown>,
     scope: (grant: Grant) => T,
@@ -50,7 +52,7 @@ export class Admission {
     return { grant, subject: subject() };
   }
 
-  /** Charges what `cost` says, which may throw when the call is out of scope, to a grant whose token was opened. */
+  /** Charges a grant whose token was opened. `cost` returns what to charge, and may throw when the call is out of scope. */
   async charge(grant: GrantIds, cost: () => Charge): Promise<void> {
     await storeCall(() =>
       this.#ledger.change(grant.grant_id, (record) => {
@@ -64,7 +66,7 @@ export class Admission {
     );
   }
 
-  /** Demands that the ledger has nothing against a grant; costs nothing. */
+  /** Throws unless the ledger accepts the grant; charges nothing. */
   async check(grant: GrantIds): Promise<void> {
     this.#demand(await storeCall(() => this.#ledger.find(grant.grant_id)), grant);
   }
@@ -74,7 +76,7 @@ export class Admission {
     if (refusal !== undefined) throw ledgerRefused(refusal);
   }
 
-  /** Replaces what was set aside for an upload by its real size. One that had the announced size costs no call. */
+  /** Replaces the reservation of an upload by its real size. If that is the announced size, Redis is not asked. */
   async settle(grant: Grant, upload: Upload, real: number): Promise<void> {
     if (real === upload.bytes) return;
     await storeCall(() =>
@@ -82,13 +84,13 @@ export class Admission {
     );
   }
 
-  /** Gives back what was charged for reads that were not made. */
+  /** Refunds reads that were charged but not made. */
   async unread(grant: GrantIds, reads: number): Promise<void> {
     if (reads === 0) return;
     await storeCall(() => this.#ledger.change(grant.grant_id, (record) => record && unread(record, reads)));
   }
 
-  /** Gives back what was set aside for an upload that failed. */
+  /** Releases the reservation of a failed upload. */
   async refund(grant: Grant, upload: Upload): Promise<void> {
     await storeCall(() => this.#ledger.change(grant.grant_id, (record) => record && refund(record, upload)));
   }

@@ -1,6 +1,6 @@
 /**
- * Makes and ends grants: registers them in the ledger, masks payloads, revokes, keeps what a worker reports. Opens and
- * makes the handles of a grant. Only the internal routes make, end or report.
+ * Issues and ends grants: registers them in the ledger, masks payloads, revokes, and records what a worker reports. Opens and makes the handles
+ * of a grant. Only the internal routes issue grants, end them or report.
  */
 import {
   type Grant,
@@ -42,14 +42,14 @@ export class Authority {
   }
 
   /**
-   * Makes a grant, records it, and masks the payload: real ids become handles, the session id a random label. Nothing is
-   * given out before it is recorded.
+   * Issues a grant, records it, and masks the payload: real ids become handles, and the session id becomes a random label. Nothing is returned
+   * before the grant is recorded.
    */
   async register(payload: MaskablePayload, claims: GrantClaims): Promise<RegisteredGrant> {
     checkConsistent(payload, claims);
     const now = nowSeconds();
     const grant = issueGrant(claims, now, this.#maxLifetime);
-    // In this order: what takes time on the way is under way while the rest is made.
+    // In this order: the request to Redis is under way while the handles are made.
     const [, masked] = await Promise.all([
       storeCall(() => this.#ledger.register(grant, now)),
       this.#masked(payload.files, grant),
@@ -57,7 +57,7 @@ export class Authority {
     return masked;
   }
 
-  /** Makes and records the grants of runs without inputs. None is given out before all are recorded. */
+  /** Issues and records grants for runs without inputs. None is returned before all are recorded. */
   async prefetch({ claims, runs }: Pick<PrefetchRequest, "claims" | "runs">): Promise<RegisteredGrant[]> {
     const now = nowSeconds();
     const grants = runs.map((run) =>
@@ -93,14 +93,14 @@ export class Authority {
     await Promise.all(ends.map(({ grant_id, reason }) => this.revoke(grant_id, reason)));
   }
 
-  /** Revokes for good. Unknown and revoked grants are fine. */
+  /** Revokes a grant for good. Unknown and revoked grants are no error. */
   async revoke(grantId: string, reason: string): Promise<void> {
     await storeCall(() =>
       this.#ledger.change(grantId, (record) => record && revoke(record, reason, Date.now())),
     );
   }
 
-  /** Keeps in the record whether the session's state was restored; the grant may have been revoked by then. */
+  /** Records whether the session's state was restored. The grant may already be revoked. */
   async recordRestore(grantId: string, outcome: RestoreOutcome): Promise<void> {
     await storeCall(() =>
       this.#ledger.change(grantId, (record) => {

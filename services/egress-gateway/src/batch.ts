@@ -1,6 +1,6 @@
 /**
- * Reads several authorised objects and lists sessions in one call. Each is checked and charged as if it were asked for by itself; what
- * the file server left out is not charged, but a call costs one read at least, and all of them when its runner does not wait.
+ * Reads several authorised objects and lists sessions in one call. Each item is checked and charged as if requested separately. Items that the
+ * file server left out are not charged, but an answered call costs at least one read. A call costs all of them when its runner disconnects.
  */
 
 import type { Grant } from "@svc/capabilities";

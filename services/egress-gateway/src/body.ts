@@ -1,13 +1,13 @@
 /**
- * Reads a request body of limited size as JSON. What is announced or turns out larger is not read to its end; what is
- * deeper or holds more values than `bounds` is not parsed.
+ * Reads a request body as JSON, within limits. A body that announces or turns out to have too many bytes is not read to its end. One that exceeds
+ * `bounds` in depth or number of values is not parsed.
  */
 import { isUtf8 } from "node:buffer";
 import type { Readable } from "node:stream";
 import { exceededJsonBound, type JsonBounds, ServiceError } from "@svc/contracts";
 import type { FastifyRequest } from "@svc/service-kit";
 
-/** A body of which nothing more comes for so long is given up. */
+/** A body that stalls for this long is given up. */
 const SILENT_MS = 30_000;
 
 export interface JsonBody {
@@ -16,7 +16,7 @@ export interface JsonBody {
   value: unknown;
 }
 
-/** The body of a request whose content is not parsed by the server; `tooLarge` is thrown above `limit` bytes. */
+/** Reads the body of a request that the server does not parse. Throws `tooLarge` above `limit` bytes or beyond `bounds`. */
 export async function readJson(
   request: FastifyRequest,
   limit: number,
@@ -28,13 +28,13 @@ export async function readJson(
   let length = 0;
   const body = (request.body as Readable | undefined) ?? request.raw;
   request.raw.setTimeout(SILENT_MS);
-  // Who sends too much shall read why, so the connection stays.
+  // Keeps the connection open, so that a client that sends too much can read why.
   for await (const chunk of body.iterator({ destroyOnReturn: false })) {
     length += chunk.length;
     if (length > limit) throw tooLarge();
     chunks.push(chunk);
   }
-  // The answer may be long in coming.
+  // The answer may take long, and no bytes come in the meantime.
   request.raw.setTimeout(0);
   const bytes = Buffer.concat(chunks);
   if (exceededJsonBound(bytes, bounds) !== undefined) throw tooLarge();

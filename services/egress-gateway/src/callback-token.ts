@@ -1,4 +1,4 @@
-/** Mints callback tokens, for trusted components only. A token without a grant gets a ledger record that allows calls alone. */
+/** Mints callback tokens, for trusted components only. A token without a grant gets a ledger record that allows tool calls only. */
 import {
   type Callback,
   type Ledger,
@@ -42,8 +42,8 @@ export async function mintCallback(
 }
 
 /**
- * A callback token of the execution that a grant is for. Its record has a name that was given to it: where there is a record
- * of that name already, it must be of the same execution and still good, and is the one that pays.
+ * Mints a callback token for the execution of a grant. The caller chooses the id of the token's ledger record. If a record with this id exists
+ * already, it must be of the same execution and still good; then it is the one that is charged.
  */
 export async function mintNamed(
   keys: SealKeys,
@@ -77,7 +77,7 @@ async function demandGood(
   if (refusal !== undefined) throw ledgerRefused(refusal);
 }
 
-/** It pays for calls and for nothing else. */
+/** A ledger record that allows tool calls and nothing else. */
 function recordFor(
   { grant_id, exec_id, session_id }: Pick<Callback, "grant_id" | "exec_id" | "session_id">,
   exp: number,

@@ -1,6 +1,6 @@
 /**
- * Grants and callback tokens: made and restored from by the worker, ended by the worker and the API. Both show the internal token of
- * their own.
+ * The routes of grants and callback tokens. The worker registers grants and reports results. The worker and the API end grants and mint callback
+ * tokens. Each presents its own internal token.
  */
 import {
   type EndedGrant,
@@ -44,7 +44,7 @@ function registrationRoutes(
   { config, keys, ledger, authority, tracing }: GatewayDeps,
   { ofWorker, ofBoth }: Guards,
 ): void {
-  /** One that cannot be ended lapses by itself. */
+  /** A grant that cannot be ended expires by itself. */
   const endInBackground = (ends: readonly EndedGrant[], { log: requestLog }: FastifyRequest) => {
     authority
       .revokeAll(ends)

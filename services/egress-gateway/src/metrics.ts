@@ -1,4 +1,4 @@
-/** The metrics of the gateway: requests by what became of them, and changes of the ledger that met others. */
+/** The metrics of the gateway: requests by outcome, and conflicts between changes of the ledger. */
 import {
   type Counter,
   counter,

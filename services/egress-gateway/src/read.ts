@@ -1,7 +1,6 @@
 /**
- * Reads an authorised object: the file server's bytes and headers, streamed; a fault cuts the connection. A reader that
- * names the entity tag of a copy gets 304 without bytes when the object is still the same; one whose bytes broke off may have them
- * checked first.
+ * Reads an authorised object: streams the file server's bytes and headers. A failure cuts the connection. A reader that sends the entity tag of
+ * its copy gets 304 without bytes while the object is the same. A reader whose bytes broke off may have them checked first (CHECKED_HEADER).
  */
 import { pipeline } from "node:stream/promises";
 import type { ObjectHandle } from "@svc/capabilities";
@@ -64,7 +63,7 @@ export async function readObject(
   return reply;
 }
 
-/** The reader closed the connection; any other error is one of the file server or of its connection. */
+/** True when the reader closed the connection. Any other error comes from the file server or its connection. */
 function isDeparture(error: Error & { code?: unknown }): boolean {
   return error.code === "execution_cancelled" || error.code === "ERR_STREAM_PREMATURE_CLOSE";
 }

@@ -1,4 +1,4 @@
-/** How a refused token and a refusal of the ledger are answered. */
+/** Maps refused tokens and refusals of the ledger to error answers. */
 import { type LedgerRefusal, type RefusalReason, TokenRefused } from "@svc/capabilities";
 import { ServiceError } from "@svc/contracts";
 
@@ -11,7 +11,7 @@ const STATUS: Record<RefusalReason, number> = {
   scope_mismatch: 403,
 };
 
-/** Runs a check of tokens; what it refuses becomes `egress_grant_refused`. */
+/** Runs a token check; its refusal becomes `egress_grant_refused`. */
 export function refusals<T>(check: () => T): T {
   try {
     return check();

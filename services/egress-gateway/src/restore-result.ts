@@ -1,6 +1,6 @@
 /**
- * What a worker reports after a run: the result, whose handles it gets back as real ids, and whether the state of the
- * session could be restored, which is kept in the grant's record.
+ * What a worker reports after a run. It sends the result and gets it back with real ids in place of handles. It also reports whether the state of
+ * the session could be restored, which is kept in the grant's record.
  */
 import {
   openGrant,
@@ -46,7 +46,7 @@ const ID_FIELDS: ReadonlySet<string> = new Set([
 const HANDLE = /^ceg1\./;
 const MAX_DEPTH = 32;
 
-/** The result with real ids. Only the fields that hold ids are looked at: what a program printed stays what it is. */
+/** The result with real ids. Only fields that hold ids are changed; what a program printed stays as it is. */
 export function unmasked(keys: SealKeys, grantId: string, body: RestoreResult): unknown {
   const now = nowSeconds();
   return refusals(() => {

@@ -1,4 +1,4 @@
-/** Objects and tool calls of a run. Every call shows a grant, which is checked anew. */
+/** The sandbox's routes: objects and tool calls of a run. Each call presents a grant, which is checked every time. */
 import { batchRequestSchema, MAX_BATCH_REQUEST_BYTES, ServiceError } from "@svc/contracts";
 import type { FastifyRequest, HttpServer } from "@svc/service-kit";
 import { readBatch } from "./batch.ts";
@@ -11,11 +11,11 @@ const PATIENCE_MS = 5000;
 
 export function sandboxRoutes(app: HttpServer, deps: GatewayDeps): void {
   const { config, fileServer, authority, admission, toolCalls } = deps;
-  /** Storing content takes longer than answering other calls, and sending it again makes it no faster. */
+  /** Storing content takes longer than other calls, and sending it again does not make it faster. */
   const writeMs = 2 * config.EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS;
   /**
-   * A transfer in which nothing moves is cut long after the file server would have had to answer: it holds one of the connections to it, which
-   * are those of all runs.
+   * Cuts a stalled transfer, long after the file server should have answered. It holds one of the connections to the file server, which all runs
+   * share.
    */
   const cutStandstill = ({ raw }: FastifyRequest) => void raw.setTimeout(writeMs + PATIENCE_MS);
   app.get<{ Params: { sessionHandle: string } }>("/sessions/:sessionHandle/objects", async (request) => {
@@ -56,7 +56,7 @@ export function sandboxRoutes(app: HttpServer, deps: GatewayDeps): void {
     },
   );
   app.register(async (raw) => {
-    // An output file may have any type, JSON too, and is passed on as it comes; so are tool calls.
+    // No body is parsed here: an output file may have any type, even JSON, and is passed on as it arrives, like tool calls.
     raw.removeAllContentTypeParsers();
     raw.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
     raw.post("/tool-call", (request, reply) => toolCalls.answer(request, reply));

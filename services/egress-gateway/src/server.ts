@@ -28,7 +28,7 @@ export function buildGateway(deps: GatewayDeps): HttpServer {
     tls,
     callers: callersOf("egress-gateway"),
     bodyLimit: config.SVC_HTTP_JSON_LIMIT,
-    // A body of a runner is parsed before its grant is looked at.
+    // Bounded, because a runner's body is parsed before its grant is checked.
     json: { bounds: JSON_BOUNDS },
     maxHeaderBytes: MAX_HEADER_BYTES,
     metrics: deps.metrics.requests,
@@ -53,7 +53,7 @@ function healthRoutes(app: HttpServer, { redis, lifecycle }: GatewayDeps): void 
     app.get(path, async (_request, reply) => {
       const found = await checkReadiness(checks);
       const status = found.ok ? "ok" : "not_ready";
-      // Runners, which have no Redis, compare their clocks with this one.
+      // Runners, which have no Redis, compare their clocks with this time.
       const time = new Date().toISOString();
       return reply.code(found.ok ? 200 : 503).send({ status, time, ...toldOf(found) });
     });

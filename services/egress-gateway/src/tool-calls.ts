@@ -1,9 +1,9 @@
 /**
- * Passes the tool calls of a paused program on to the tool call server and its answers back. The callback token says which
- * execution calls and which tools were declared; shown alone it is the grant as well. `POST /tool-call` waits for the result
- * of one call, as long as the tool call server lets it, and a little longer before that one counts as hung; `POST /tool-calls`
- * has several recorded and charged, all or none, and waits for nothing. When the caller goes, its request to the tool call server ends; what was
- * recorded stays recorded there, and a repeat of it is charged only once.
+ * Forwards tool calls of a program to the tool call server, and its answers back. The callback token names the execution and its declared tools;
+ * without a grant beside it, it also serves as the grant. `POST /tool-call` waits for the result of one call. It waits a little longer than the
+ * tool call server does, before that server counts as hung. `POST /tool-calls` charges and records several calls, all or none, and waits for no
+ * result. When the caller disconnects, its request to the tool call server ends. What was recorded stays recorded, and a repeat of it is charged
+ * only once.
  */
 import { type Callback, openCallback, openGrant, type SealKeys } from "@svc/capabilities";
 import {
@@ -39,20 +39,20 @@ import { nowSeconds } from "./authority.ts";
 import { readJson } from "./body.ts";
 import { refusals } from "./refusals.ts";
 
-/** Calls that wait for their results at once; each holds two connections. Calls that are only recorded are not refused for it. */
+/** Most calls that wait for their results at once; each holds two connections. This limit refuses no call that is only recorded. */
 const MAX_CALLS = 10_000;
-/** Connections that waiting calls leave to others. */
+/** Connections to the tool call server that waiting calls leave to other calls. */
 const FREE_CONNECTIONS = 256;
 
 const SMALL_BYTES = 16 * 1024;
 
-/** Where calls go on to at the tool call server, with which headers of their own, and how a body tells them. */
+/** How a kind of request is forwarded to the tool call server: its path there, its own headers, and how to read its calls from the body. */
 interface Way {
   path: string;
-  /** Of the body: as much around each call's arguments as it has. */
+  /** Bounds of the body: those of a call's arguments, plus what the message has around them. */
   bounds: JsonBounds;
   headers: Record<string, string>;
-  /** How long a call may rightly wait before it is answered. */
+  /** How long a call may legitimately wait for its answer. */
   waitMs: number;
   callsIn: (body: unknown) => RecordToolCalls["calls"];
 }
@@ -82,7 +82,7 @@ export class ToolCalls {
     });
   }
 
-  /** Answers with the result of a call, when it comes. */
+  /** Waits for the result of a call and answers with it. */
   async answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const call_id = callIdOf(request);
     return this.#pass(request, reply, {
@@ -105,7 +105,7 @@ export class ToolCalls {
     });
   }
 
-  /** Ends all waiting calls, and those that still come; their callers repeat them elsewhere. */
+  /** Ends all waiting calls, and those that still arrive; their callers repeat them elsewhere. */
   stop(): void {
     this.#waiting.stop();
   }
@@ -114,11 +114,11 @@ export class ToolCalls {
     await this.#server.close();
   }
 
-  /** Lets calls through, together, or refuses them; then they are charged and go on as they came. */
+  /** Admits and charges all calls of a request, or refuses them all; then forwards the body unchanged. */
   async #pass(request: FastifyRequest, reply: FastifyReply, way: Way): Promise<FastifyReply> {
     const callback = this.#caller(request);
     const grant = this.#grant(request, callback);
-    // Several calls have no more room than one, so each of them has the size that it may have alone.
+    // Several calls together have the same limit as one, so none of them exceeds the size that it may have alone.
     const { bytes, value } = await readJson(
       request,
       this.#maxBytes,
@@ -149,7 +149,7 @@ export class ToolCalls {
     return callback;
   }
 
-  /** Who pays: the grant that is shown, which must be of the same execution, or else the callback token's own. */
+  /** The grant that is charged: the one that the request presents, which must be of the same execution, or else the callback token's own. */
   #grant({ headers }: FastifyRequest, callback: Callback): { grant_id: string; exec_id: string } {
     if (headers[GRANT_HEADER] === undefined) return callback;
     const grant = refusals(() => openGrant(this.#keys, headers[GRANT_HEADER], nowSeconds()));

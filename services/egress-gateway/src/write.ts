@@ -1,4 +1,4 @@
-/** Writes one output file of the one writable session. The length is known before the body is read, and is exact. */
+/** Writes one output file into the grant's only writable session. The exact length is known before the body is read. */
 import type { Readable } from "node:stream";
 import type { Grant, SessionHandle, Upload } from "@svc/capabilities";
 import {
@@ -56,8 +56,8 @@ export function writeRequest(
 }
 
 /**
- * Stores the body. What was set aside for it is settled with the real size. It is given back when the file is certainly
- * not stored; while that is not known it stays, so that nothing is ever stored that was not charged.
+ * Stores the body and settles its reservation with the real size. The reservation is released when the file is certainly not stored. In doubt it
+ * stays, so that nothing is ever stored without being charged.
  */
 export async function writeObject(
   admission: Admission,
@@ -85,7 +85,7 @@ export async function writeObject(
   }
   if (answer.statusCode !== 200) {
     const error = await innerError(answer);
-    // Storage that failed may have stored it all the same.
+    // Storage that reports a failure may have stored the file all the same.
     if (error.code === "storage_unavailable") noteUnknown(request);
     else await failed();
     throw isTaken(error) ? ledgerRefused("file_id_reused") : error;
@@ -129,7 +129,7 @@ const NOT_CONNECTED: ReadonlySet<unknown> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** True when the file server cannot have got the whole body: it stores nothing else. */
+/** True when the file server cannot have received the whole body; it stores only whole bodies. */
 function neverArrived(error: unknown, request: FastifyRequest): boolean {
   const { cause } = error as { cause?: { code?: unknown } };
   return NOT_CONNECTED.has(cause?.code) || !request.raw.complete;

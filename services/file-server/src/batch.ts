@@ -1,6 +1,6 @@
 /**
- * Small objects and the `.dirkeep` files of sessions in one answer of limited size. What cannot be had, or has no room, is left out:
- * the reader asks for it by itself.
+ * Reads small objects and the names of sessions' `.dirkeep` files into one answer of limited size. What cannot be read or does not fit is left
+ * out, and the reader requests it separately.
  */
 import {
   type BatchedFile,
@@ -41,7 +41,7 @@ export async function readBatch(objects: Objects, { files, directories }: BatchR
   return { files: read, directories: listed };
 }
 
-/** What is still free in the answer. */
+/** Bytes that are still free in the answer. */
 class Room {
   #bytes: number;
 
@@ -68,7 +68,7 @@ async function contentOf(object: OpenObject, room: Room): Promise<BatchedFile | 
   return { etag, readOnly, content: first?.length === size ? first : Buffer.concat(chunks) };
 }
 
-/** Whatever it fails by, the reader who asks for it by itself is told. */
+/** Hides any failure: the reader requests the missing item separately and then gets the error. */
 async function orNothing<T>(read: () => Promise<T | undefined>): Promise<T | undefined> {
   try {
     return await read();

@@ -1,6 +1,6 @@
 /**
- * What a GET or HEAD of an object is answered with, from its conditional and range headers. Pure. Entity tags are strong
- * and times have whole seconds. If-None-Match goes before If-Modified-Since; If-Range decides whether Range counts.
+ * Evaluates the conditional and range headers of a GET or HEAD of an object. Pure. Entity tags are strong and times have whole seconds.
+ * If-None-Match takes precedence over If-Modified-Since; If-Range decides whether Range applies.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { ObjectRecord } from "@svc/contracts";
@@ -27,7 +27,7 @@ function isUnchanged(headers: IncomingHttpHeaders, record: Validators): boolean 
   const noneMatch = headers["if-none-match"];
   if (noneMatch !== undefined) {
     if (noneMatch.trim() === "*") return true;
-    // Every other piece is a tag, if a quote follows it.
+    // Every other piece is a tag, unless its closing quote is missing.
     const pieces = noneMatch.split('"');
     return pieces.some((piece, at) => at % 2 === 1 && at + 1 < pieces.length && piece === record.etag);
   }

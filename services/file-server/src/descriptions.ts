@@ -1,4 +1,4 @@
-/** How objects are shown: the record of an upload, the metadata of a file, the four details of a listing. Pure. */
+/** How objects are shown: the record of an upload, the metadata of a file, the four levels of detail of a listing. Pure. */
 import { type FileDetail, type ObjectRecord, resourceIdOf, type UploadedFile } from "@svc/contracts";
 
 const keyOf = (record: ObjectRecord) => `${record.storage_session_id}/${record.id}`;

@@ -1,6 +1,6 @@
 /**
- * Answers GET and HEAD of an object: headers, conditions, ranges, then the bytes with back-pressure. A fault before the first bytes is
- * answered, a later one cuts the connection.
+ * Answers GET and HEAD of an object: headers, conditions, ranges, then the bytes with back-pressure. A failure before the first bytes gets an
+ * error answer; a later one cuts the connection.
  */
 import { once } from "node:events";
 import type { Readable } from "node:stream";
@@ -39,7 +39,7 @@ export async function sendObject(
   return reply.send(bytes);
 }
 
-/** The stream, when its first bytes are there. */
+/** Waits until the first bytes of the stream are available. */
 async function begun(bytes: Readable): Promise<Readable> {
   await stored(() => once(bytes, "readable"));
   return bytes;

@@ -1,4 +1,7 @@
-/** Reads the headers of inner calls. Callers are our own components, but the names and types they pass on are not theirs. */
+/**
+ * Parses the headers of internal calls. The callers are our own components, but the names and types that they pass on are not their own and are
+ * untrusted.
+ */
 import type { IncomingHttpHeaders } from "node:http";
 import {
   ACCOUNT_HEADER,
@@ -33,7 +36,7 @@ export function namespaceIn(headers: IncomingHttpHeaders): string | undefined {
   return given === undefined ? undefined : checkNamespace(String(given));
 }
 
-/** Whose quota a pending object counts in; undefined when the caller names nobody. */
+/** The account whose quota a pending object counts in; undefined when the caller names none. */
 export function accountIn(headers: IncomingHttpHeaders): string | undefined {
   const given = headers[ACCOUNT_HEADER];
   return given === undefined ? undefined : checkNamespace(String(given));

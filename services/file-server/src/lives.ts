@@ -2,7 +2,7 @@
 import { isSnapshotNamespace, type ObjectRecord } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 
-/** Of objects whose session was not committed, after they came. Uploads that take longer are given up. */
+/** Life of pending objects from their arrival. An upload whose session is not committed by then is given up. */
 export const PENDING_LIFE_MS = 6 * 3_600_000;
 
 type Lives = Pick<
@@ -11,8 +11,9 @@ type Lives = Pick<
 >;
 
 /**
- * A state that a session still names must be there. A session lives from the begin of its last run, where storage may have been away and
- * no use of the state was noted, so the state lives twice as long. The API's sweep takes it as soon as no session names it.
+ * A snapshot must exist as long as a session names it. A session's life counts from the start of its last run. Storage may have been away then,
+ * so that no use of the snapshot was recorded. Therefore the snapshot lives twice as long. The API's sweep removes it as soon as no session names
+ * it.
  */
 const lifeOfState = ({ SESSION_CACHE_TTL, SVC_SESSION_STATE_TTL_SECONDS }: Lives) =>
   Math.max(SESSION_CACHE_TTL, 2 * SVC_SESSION_STATE_TTL_SECONDS);
@@ -25,7 +26,7 @@ export function lifeOf({ namespace, origin }: Pick<ObjectRecord, "namespace" | "
   return common;
 }
 
-/** All lives that there are, the longest first. */
+/** All distinct lives, the longest first. */
 export function differentLives(config: Lives): number[] {
   const { SESSION_CACHE_TTL: common } = config;
   const lives = [

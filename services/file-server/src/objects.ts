@@ -1,6 +1,6 @@
 /**
- * What the routes do with single objects and sessions, between the store and the cache. A caller that names a namespace
- * sees the objects of that namespace only; everything else does not exist for it.
+ * The operations behind the routes: on objects and sessions, over store, cache and quotas. A caller that names a namespace sees the objects of
+ * that namespace only; for it, all others do not exist.
  */
 import {
   accountOf,
@@ -54,7 +54,9 @@ export class Objects {
     return uploadedFile(record);
   }
 
-  /** Room is set aside in the quota of the account, where one is named, while the object is pending; else when the session is committed. */
+  /**
+   * Stores a pending object. If an account is named, its quota is reserved while the object is pending; otherwise when the session is committed.
+   */
   async stage(
     address: ObjectAddress,
     content: Content,
@@ -104,7 +106,7 @@ export class Objects {
     return object;
   }
 
-  /** The same; the caller has all that were opened remembered together. */
+  /** Like `open`, but does not cache the record. The caller caches the records of all opened objects at once (`remember`). */
   async openOneOfMany(address: ObjectAddress, namespace: string | undefined): Promise<OpenObject> {
     const object = await stored(() => this.#store.open(address));
     if (namespace !== undefined && object.record.namespace !== namespace) {
@@ -115,7 +117,7 @@ export class Objects {
     return object;
   }
 
-  /** Reads all bytes of an object, by which they are checked. */
+  /** Reads all bytes of an object, which checks them against the recorded hash. */
   async verify(address: ObjectAddress, namespace: string | undefined): Promise<void> {
     const object = await this.openOneOfMany(address, namespace);
     await stored(async () => {
@@ -136,7 +138,7 @@ export class Objects {
     if (record !== undefined) await this.#quotas.release(accountOf(record), [address]);
   }
 
-  /** Undefined where damage has reached the record. */
+  /** Undefined when the record is damaged, too. */
   async #recordOf(address: ObjectAddress): Promise<ObjectRecord | undefined> {
     try {
       const object = await this.#store.open(address);
@@ -152,7 +154,7 @@ export class Objects {
     return this.#quotas.usage(account);
   }
 
-  /** Names of the files of a session, some of whose records may be known. It is listed only when it has other files too. */
+  /** Names of the files of a session. `known` has records that were read already; the session is listed only when it has other files, too. */
   async names(session: string, known: readonly ObjectRecord[]): Promise<string[]> {
     const ids = new Set(known.map(({ id }) => id));
     const found = await stored(() => this.#store.ids(session, ids.size + 1));

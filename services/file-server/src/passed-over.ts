@@ -1,10 +1,13 @@
-/** Objects that a look at the whole store fails at: it goes on behind each, and is over when so many fail that storage itself does. */
+/**
+ * Handles the objects at which a walk over the whole store fails. The walk skips them, but ends when so many fail that storage itself must have
+ * failed.
+ */
 import { StoreError } from "@svc/object-store";
 import type { Log } from "@svc/service-kit";
 
 const MOST = 20;
 
-/** For one look. What is no failure of storage, and a failure too many, is thrown. */
+/** For one walk. Rethrows what is not a failure of storage, and each failure beyond MOST. */
 export function passedOver(log: Log): (error: unknown) => undefined {
   let failures = 0;
   return (error) => {

@@ -1,7 +1,6 @@
 /**
- * The Range header: one byte range is served, several at once are answered with everything, broken ones are ignored.
- * Pure; the header is the caller's text. The package range-parser refuses a suffix longer than the content, which RFC 9110
- * answers with everything.
+ * Parses the Range header. One byte range is served; several ranges get the whole content; an invalid header is ignored. Pure; the header is the
+ * caller's text. The package range-parser is not used: it refuses a suffix longer than the content, for which RFC 9110 gives the whole content.
  */
 import type { ByteRange } from "@svc/object-store";
 

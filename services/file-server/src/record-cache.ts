@@ -1,10 +1,8 @@
 /**
- * The cache of object records in Redis, read by the API. The store is the truth: an empty or absent Redis loses nothing,
- * and a record that could not be cached is asked for instead. Therefore caching waits only shortly and never fails.
- *
- * Records never change and ids are never used twice. So a record is only ever added, and a deletion leaves a mark in its
- * place that no late reader can overwrite. `forget` must succeed before the object is removed: were it the other way
- * round, a lost Redis could leave a record that opens the way to a deleted file.
+ * The cache of object records in Redis, which the API reads. The store is authoritative: an empty or absent Redis loses nothing, and the API asks
+ * for a record that is not cached. Therefore caching waits only briefly and never fails. Records never change and ids are never reused. So
+ * records are only added, and a deletion leaves a mark that no late reader can overwrite. `forget` must succeed before the object is removed:
+ * otherwise a lost Redis could leave a record that opens the way to a deleted file.
  */
 import { DELETED_RECORD, type ObjectRecord, objectRecordKey } from "@svc/contracts";
 import type { ObjectAddress } from "@svc/object-store";

@@ -1,8 +1,8 @@
 /**
- * Removes objects that nobody stored or used for the life of their kind (lives.ts), bytes and record together, and what broken-off
- * writes left behind; then counts what is left, for quotas. Runs at start and then again and again, one sweep at a time, so
- * what should have gone while no file server ran goes at the next start. Without Redis nothing is removed: the cache must not keep
- * records of objects that are gone. Nor is anything removed on the word of one clock: this machine's and Redis's must agree.
+ * Sweeps object storage. Removes objects that nobody stored or used for the life of their kind (lives.ts), bytes and record together, and
+ * leftovers of broken-off writes. Then counts what is left, for quotas. Sweeps run at start and periodically, one at a time, so the first one
+ * removes what expired while no file server ran. Without Redis nothing is removed, because the cache must not keep records of objects that are
+ * gone. Nothing is removed either unless the clocks of this machine and of Redis agree.
  */
 import { type ObjectAddress, type ObjectStore, StoreError } from "@svc/object-store";
 import { type Config, clockReason, errorText, type Log } from "@svc/service-kit";
@@ -13,7 +13,7 @@ import { useGranularityMs } from "./storage.ts";
 
 const SHORTEST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 3_600_000;
-/** After one that failed. */
+/** Pause after a failed sweep. */
 const RETRY_PAUSE_MS = 60_000;
 
 export interface Retention {
@@ -40,7 +40,7 @@ export async function sweepOnce(deps: SweepDeps, isStopping: () => boolean = () 
   let removed = 0;
   for (const life of lives) {
     const time = new Date(nowMs - life * 1000 - useGranularityMs(config));
-    // The longest life is over for every kind.
+    // After the longest life an object of any kind has expired, so its record is not read.
     const isOver = async (address: ObjectAddress) =>
       !isStopping() &&
       (life === lives[0] || ((await lifeIn(store, address, config).catch(passOver)) ?? Infinity) <= life);
@@ -53,7 +53,7 @@ export async function sweepOnce(deps: SweepDeps, isStopping: () => boolean = () 
   if (leftovers + removed > 0) log.info({ leftovers, removed }, "swept object storage");
 }
 
-/** Undefined: one of the two clocks is wrong. The time is asked for once, so a clock that is set during a sweep changes nothing. */
+/** Undefined: one of the two clocks is wrong. The time is read once, so a clock that is set during a sweep changes nothing. */
 async function agreedTime({ log, redisTime }: SweepDeps): Promise<number | undefined> {
   const beforeMs = Date.now();
   const toldMs = await redisTime();
@@ -73,7 +73,7 @@ async function remove(address: ObjectAddress, { store, cache }: SweepDeps): Prom
   });
 }
 
-/** The kind of a damaged object is not known: it has the shortest life. */
+/** The kind of a damaged object is not known, so it counts as the kind with the shortest life. */
 async function lifeIn(store: ObjectStore, address: ObjectAddress, config: Config): Promise<number> {
   try {
     const object = await store.open(address);
@@ -85,7 +85,7 @@ async function lifeIn(store: ObjectStore, address: ObjectAddress, config: Config
   }
 }
 
-/** `recount` runs after each sweep, one that failed too. */
+/** `recount` runs after each sweep, even a failed one. */
 export function startRetention(
   deps: SweepDeps,
   recount: (isStopping: () => boolean) => Promise<void>,

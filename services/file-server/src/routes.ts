@@ -1,6 +1,6 @@
 /**
- * The routes of objects and sessions: parse, call, reply. All need the internal token, and each that of a caller that has a use for it:
- * uploads and ends are the API's, outputs of programs the gateway's.
+ * The routes of objects and sessions: parse, call, reply. Each requires the internal token of a component that uses it. Only the API may use the
+ * routes of uploads and deletions, only the gateway those of programs' inputs and outputs; both may read.
  */
 import {
   batchRequestSchema,
@@ -69,7 +69,7 @@ function readRoutes(app: HttpServer, objects: Objects): void {
   );
 }
 
-/** Files of users, from their upload to their end. */
+/** Files of users, from their upload to their deletion. */
 function uploadRoutes(app: HttpServer, objects: Objects, names: NameBounds): void {
   app.get("/sessions/:sid/objects/:fid/metadata", async (request) => {
     const object = await objects.open(addressOf(request.params), namespaceIn(request.headers));

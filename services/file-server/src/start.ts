@@ -9,7 +9,7 @@ import { startRetention } from "./retention.ts";
 import { buildApp } from "./server.ts";
 import { createStore } from "./storage.ts";
 
-/** How long a start waits for the check of storage. The start succeeds without it. */
+/** Longest wait of a start for the storage check. The start succeeds without its result. */
 const CHECK_MS = 1000;
 
 export async function startFileServer(context: Context): Promise<Running> {

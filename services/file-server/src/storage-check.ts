@@ -1,9 +1,9 @@
-/** Whether object storage takes writes now, and in plain words why not. */
+/** Checks whether object storage accepts writes now, and says in plain words why not. */
 import type { ObjectStore } from "@svc/object-store";
 import type { Check } from "@svc/service-kit";
 
 const SILENT_MS = 5000;
-/** By the code of the failed call. */
+/** Keyed by the error code of the failed call. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: "object storage is full",
   EDQUOT: "object storage is full: its quota is used up",

@@ -1,13 +1,13 @@
-/** Chooses the driver of object storage, and gives its failures their place in the error table. */
+/** Creates the driver of object storage, and maps its failures to the error table. */
 import { ID_TAKEN, ServiceError } from "@svc/contracts";
 import { FsObjectStore, type ObjectStore, StoreError } from "@svc/object-store";
 import type { Config } from "@svc/service-kit";
 import { shortestLife } from "./lives.ts";
 
-/** A use is noted this many times per shortest life of objects, at most. */
+/** A use is recorded at most this many times per shortest life of objects. */
 const NOTES_PER_LIFE = 24;
 
-/** How much earlier than really used last an object may seem to be. */
+/** By how much the recorded last use of an object may be earlier than the real one. */
 export function useGranularityMs(config: Config): number {
   return Math.ceil((shortestLife(config) * 1000) / NOTES_PER_LIFE);
 }
@@ -16,7 +16,7 @@ export async function createStore(config: Config): Promise<ObjectStore> {
   if (config.STORAGE_DRIVER === "fs") {
     return FsObjectStore.create({ root: config.STORAGE_DIR, useGranularityMs: useGranularityMs(config) });
   }
-  // The S3 client is large: it is loaded where it is used.
+  // The S3 client is large, so it is loaded only where it is used.
   const { S3ObjectStore } = await import("@svc/object-store/s3");
   return new S3ObjectStore({
     endpoint: config.S3_ENDPOINT || undefined,
@@ -35,7 +35,7 @@ export async function createStore(config: Config): Promise<ObjectStore> {
   });
 }
 
-/** Runs operations of the store; damage is told to the log only. */
+/** Runs an operation of the store and maps its failures. Damage is described in the log only; the caller gets `internal_error`. */
 export async function stored<T>(operation: () => Promise<T>): Promise<T> {
   try {
     return await operation();

@@ -1,7 +1,6 @@
 /*
- * The first program of a guest, in the kernel's initial file system: loads the modules and mounts the root image, each
- * block of which is checked as it is read (dm-verity, but for the kernel's word "unverified=1"), and goes on as the
- * program /init there (init.c).
+ * The first program of a guest, in the kernel's initial file system. It loads the kernel modules, mounts the root image and continues as the
+ * program /init of the image (init.c). dm-verity checks each block of the image as it is read, unless the kernel parameter "unverified=1" is set.
  */
 #include "guest.h"
 
@@ -17,7 +16,7 @@
 #define MODULES "/modules"
 #define MODULES_MAX 32
 #define ROOT "/system"
-#define DISK "/dev/vda" /* as in VERITY */
+#define DISK "/dev/vda" /* the same device as in VERITY */
 #define VERITY "/verity" /* a table of the device mapper: one line, as dmsetup prints it */
 #define VERIFIED "/dev/dm-0"
 #define MAPPER "/dev/" DM_DIR "/" DM_CONTROL_NODE
@@ -52,7 +51,7 @@ static int is_module(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* Their names begin with numbers, in the order of their dependencies. */
+/* Loads the modules by name: the names begin with numbers, in the order of their dependencies. */
 static void load_modules(void)
 {
 	struct dirent **entries;
@@ -72,7 +71,7 @@ static void load_modules(void)
 	}
 }
 
-/* A request to the device mapper, and the one target of a table. */
+/* A request to the device mapper, with the only target of a table. */
 struct mapping {
 	struct dm_ioctl head;
 	struct dm_target_spec target;
@@ -94,8 +93,8 @@ static void map(int mapper, unsigned long request, struct mapping mapping)
 }
 
 /*
- * Makes VERIFIED of DISK: a block whose hash is not the one of the table's tree restarts the kernel, which ends the
- * guest. See the kernel's Documentation/admin-guide/device-mapper/verity.rst.
+ * Maps VERIFIED to DISK. A block whose hash is not the one in the hash tree restarts the kernel, which ends the guest. See the kernel's
+ * Documentation/admin-guide/device-mapper/verity.rst.
  */
 static void verify_disk(void)
 {
@@ -113,14 +112,14 @@ static void verify_disk(void)
 	must(mapper, MAPPER);
 	map(mapper, DM_DEV_CREATE, mapping_with(DM_READONLY_FLAG));
 	map(mapper, DM_TABLE_LOAD, table);
-	map(mapper, DM_DEV_SUSPEND, mapping_with(DM_READONLY_FLAG)); /* without DM_SUSPEND_FLAG: it begins */
+	map(mapper, DM_DEV_SUSPEND, mapping_with(DM_READONLY_FLAG)); /* without DM_SUSPEND_FLAG this request activates the device */
 	close(mapper);
 }
 
 /* The root image is read-only for good. */
 int main(int argc, char **argv)
 {
-	/* The kernel hands on the words that it does not know. */
+	/* The kernel passes parameters that it does not know to this program, as environment variables. */
 	bool is_verified = !getenv("unverified");
 
 	(void)argc;

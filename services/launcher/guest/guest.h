@@ -1,4 +1,4 @@
-/* What both programs of a guest do where something fails, ends or is mounted. */
+/* Shared by both programs of a guest: how they end the guest after a failure, and how they mount. */
 #ifndef SVC_GUEST_H
 #define SVC_GUEST_H
 
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How long is waited for a device, which appears some time after its driver: so often, so many microseconds. */
+/* Longest wait for a device, which appears some time after its driver: number of tries, and microseconds between them. */
 #define DEVICE_TRIES 2000
 #define DEVICE_WAIT_US 2000
 
@@ -23,7 +23,7 @@ static inline _Noreturn void end(const char *what)
 	_exit(1);
 }
 
-/* Whatever fails ends the guest, which never goes on without a part. */
+/* Any failure ends the guest: it never continues with a part missing. */
 static inline void must(int result, const char *what)
 {
 	if (result < 0)

@@ -1,7 +1,7 @@
 /*
- * The first program of a guest's root image: mounts what programs expect, starts the guest's one process
- * (src/guest/main.ts), carries bytes between that and the two ports that lead out of the guest, and takes the time and
- * random bytes from a third (src/channel/control.ts). Whatever ends or fails ends the guest.
+ * The first program of a guest's root image. It mounts what programs expect and starts the guest's one process (src/guest/main.ts). It copies
+ * bytes between that process and the two ports that lead out of the guest. It takes the time and random bytes from a third port
+ * (src/channel/control.ts). Whatever ends or fails ends the guest.
  */
 #include "guest.h"
 
@@ -22,12 +22,12 @@
 #define MAIN "/opt/svc/node_modules/.cache/components/guest.mjs"
 #define CONTROL_PORT 2
 #define SEED_BYTES 64
-#define CHANNELS 2 /* as MAIN finds them from descriptor 3 on: to the runner, to the gateway */
-#define DEVICES_MAX 8 /* a port is called after the number of its device among all of the kind virtio */
+#define CHANNELS 2 /* MAIN finds them from descriptor 3 on: to the runner, to the gateway */
+#define DEVICES_MAX 8 /* a port has the number of its device among all virtio devices */
 #define BUFFER_BYTES 65536
 #define OPEN_FILES 65536
 
-/* Bytes on their way in one direction. */
+/* One direction of a channel, with the bytes that were read and not yet written. */
 struct pipe {
 	int from, to;
 	size_t at, length;
@@ -36,7 +36,7 @@ struct pipe {
 
 static struct pipe pipes[2 * CHANNELS];
 
-/* A message of the third port, of which `held` bytes have come. */
+/* The third port and its current message, of which `held` bytes have arrived. */
 static struct {
 	int fd;
 	size_t held;
@@ -85,7 +85,7 @@ static _Noreturn void become_service(const int *ends)
 	end(NODE);
 }
 
-/* The kernel is told that the other side is there after it was told the port's name. */
+/* Waits until the other side is there: the kernel learns that later than the name of the port. */
 static int connected(int port)
 {
 	for (int tries = 0; port >= 0 && tries < DEVICE_TRIES; tries++, usleep(DEVICE_WAIT_US)) {
@@ -97,7 +97,7 @@ static int connected(int port)
 	return port;
 }
 
-/* A port has the name "svc.N"; the kernel numbers devices in an order of its own. */
+/* Finds a port by its name "svc.N": the kernel numbers devices in its own order. */
 static int open_port(int number)
 {
 	for (int tries = 0; tries < DEVICE_TRIES; tries++, usleep(DEVICE_WAIT_US)) {
@@ -122,7 +122,7 @@ static int open_port(int number)
 	return -1;
 }
 
-/* Answers the process; the other ends are connected to the ports by `pipes`. */
+/* Returns the process id of the service. `pipes` connect its channels to the ports. */
 static pid_t start_service(void)
 {
 	int ends[CHANNELS];
@@ -137,7 +137,7 @@ static pid_t start_service(void)
 		set_nonblocking(pair[0]);
 		pipes[2 * i].from = pipes[2 * i + 1].to = port;
 		pipes[2 * i].to = pipes[2 * i + 1].from = pair[0];
-		/* Beyond the descriptors that they become. */
+		/* Above the descriptors that they become, so that dup2 overwrites none of them. */
 		ends[i] = fcntl(pair[1], F_DUPFD_CLOEXEC, 3 + CHANNELS);
 		must(ends[i], "a descriptor");
 		close(pair[1]);
@@ -151,7 +151,7 @@ static pid_t start_service(void)
 	return pid;
 }
 
-/* Moves what can be moved now. */
+/* Moves as many bytes as it can without blocking. */
 static void carry(struct pipe *pipe)
 {
 	ssize_t moved;
@@ -187,7 +187,7 @@ static void mix_in(const unsigned char *seed)
 	close(fd);
 }
 
-/* Confirms a message with what the clock says. */
+/* Confirms a message with the current time of the clock. */
 static void confirm(void)
 {
 	struct timespec now;
@@ -199,7 +199,7 @@ static void confirm(void)
 	must(write(control.fd, time, sizeof(time)) == sizeof(time) ? 0 : -1, "the control port");
 }
 
-/* Takes a message and confirms it, once it has come as a whole. False: there is more to come. */
+/* Reads a message, applies it and confirms it once it is complete. False: it is not complete yet. */
 static bool take_update(void)
 {
 	ssize_t got = read(control.fd, (char *)&control.message + control.held, sizeof(control.message) - control.held);
@@ -219,7 +219,7 @@ static bool take_update(void)
 	return true;
 }
 
-/* Nothing starts before the first message. */
+/* Waits for the first message, before which nothing starts. */
 static void take_first_update(void)
 {
 	control.fd = open_port(CONTROL_PORT);

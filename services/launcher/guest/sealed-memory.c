@@ -1,8 +1,8 @@
 /*
- * Makes the memory of a guest that is saved, on this machine: a file without a name, which a process of any user may open
- * once the launcher has given it the descriptor. Writes the descriptor's number, under which the launcher opens the file, and
- * a newline. When the input ends, the file is sealed: nobody can change it any more, not even a process that has it open for
- * writing. It is gone with its last descriptor (memfd_create(2), F_ADD_SEALS in fcntl(2)).
+ * Runs on the launcher's machine and makes the memory of a guest that is saved: a file without a name. A process of any user may open it once the
+ * launcher has passed it the descriptor. The program prints the descriptor's number and a newline; the launcher opens the file by this number.
+ * When the input ends, the program seals the file: nobody can change it any more, not even a process that has it open for writing. The file is
+ * gone with its last descriptor (memfd_create(2), F_ADD_SEALS in fcntl(2)).
  */
 #include <err.h>
 #include <errno.h>

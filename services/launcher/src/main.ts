@@ -1,4 +1,4 @@
-/** In the runner's place: it has the runner's port, keys and routes. */
+/** Entry point of the launcher. It takes the runner's place and has the runner's port, keys and routes. */
 import { runComponent } from "@svc/service-kit";
 import { startLauncher } from "./start.ts";
 

@@ -5,7 +5,7 @@ import { type EndCause, GUEST_STATES, type GuestState } from "./guests/pool.ts";
 export interface GuestMetrics {
   ready: (bootMs: number) => void;
   ended: (cause: EndCause) => void;
-  /** Says from where guests are counted. */
+  /** Sets the function that each scrape calls to count the guests by state. */
   watch: (read: () => Record<GuestState, number>) => void;
 }
 

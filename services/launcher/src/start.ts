@@ -1,4 +1,7 @@
-/** Starts the launcher: the runner's routes, with a guest in place of each jail. It holds the keys that a runner holds. */
+/**
+ * Starts the launcher. It serves the runner's routes, but runs each program in a guest instead of a jail on this machine. It holds the keys that
+ * a runner holds.
+ */
 
 import { join } from "node:path";
 import { memoryOfMicrovms } from "@svc/cli/capacity";
@@ -25,7 +28,7 @@ import { Pool } from "./guests/pool.ts";
 import { guestMetrics } from "./metrics.ts";
 
 const MIB = 2 ** 20;
-/** Side by side; more make each other late. */
+/** How many guests boot at once. More would slow each other down. */
 const BOOTING = 2;
 
 export async function startLauncher(context: Context): Promise<Running> {
@@ -123,7 +126,7 @@ async function createFactory(
   return new GuestFactory({ config, image, languages, chosen, log, tls });
 }
 
-/** Throws a ConfigError where KVM is demanded and not usable: no further start would find another machine. */
+/** Throws a ConfigError when KVM is required but does not work: a restart would find the same machine. */
 async function chosenAccelerator(wanted: Config["LAUNCHER_ACCEL"], image: string): Promise<Chosen> {
   try {
     return await chooseAccelerator(wanted, join(image, "vmlinuz"));
@@ -133,9 +136,9 @@ async function chosenAccelerator(wanted: Config["LAUNCHER_ACCEL"], image: string
   }
 }
 
-/** Of the age at which guests take no further run: those that wait are replaced before. */
+/** Share of the maximum age after which an unused guest is replaced, so that it does not grow too old while it waits for a run. */
 const UNUSED_SHARE = 0.9;
-/** Before the interpreters of a guest are ten minutes old, and would be started anew (services/runner/src/warm/jails.ts). */
+/** Less than ten minutes: at that age a guest's runner would replace its warm interpreters (services/runner/src/warm/jails.ts). */
 const MAX_UNUSED_MS = 540_000;
 
 function maxUnusedMs({ LAUNCHER_SNAPSHOT, LAUNCHER_VM_MAX_AGE_SECONDS }: Config): number {
@@ -143,12 +146,12 @@ function maxUnusedMs({ LAUNCHER_SNAPSHOT, LAUNCHER_VM_MAX_AGE_SECONDS }: Config)
   return LAUNCHER_SNAPSHOT ? Math.min(MAX_UNUSED_MS, byAge) : byAge;
 }
 
-/** A machine that is short of memory or time may fail to boot one or two. */
+/** Failed boots in a row after which the snapshot is given up. One or two may fail because the machine is short of memory or time. */
 const DISTRUST_AFTER = 3;
 
 function createPool({ config, log, registry }: Context, factory: GuestFactory, most: number): Pool<Guest> {
   const metrics = guestMetrics(registry);
-  /** Boots in a row. */
+  /** Failed boots in a row. */
   let failures = 0;
   const pool = new Pool<Guest>({
     boot: async () => factory.boot(),

@@ -1,15 +1,15 @@
 /**
- * Wakes the waiting requests of this process when an exchange changes, whichever server changed it. One Redis subscription
- * serves all. A lost message costs one sweep: every second the revisions of the exchanges with waiting requests are compared.
+ * Wakes the waiting requests of this process when an exchange changes, whichever server changed it. One Redis subscription serves all. A sweep
+ * finds changes whose message was lost: every second it compares the revisions of all exchanges with waiting requests.
  */
 import { ServiceError } from "@svc/contracts";
 import { Condition, errorText, type Log, type Redis } from "@svc/service-kit";
 
 const CHANNEL = "svc:tool:changes";
 const SWEEP_MS = 1000;
-/** Of a process; each subscription holds a connection. */
+/** Limit of a process; each subscription holds a connection. */
 const MAX_SUBSCRIPTIONS = 10_000;
-/** For one call: its caller, and callers whose disconnection was not noticed yet. */
+/** Limit of one topic, such as a call: its caller, and earlier callers whose disconnection was not noticed yet. */
 const MAX_PER_TOPIC = 16;
 
 type Revisions = (executions: readonly string[]) => Promise<(string | null)[]>;
@@ -19,7 +19,7 @@ export class Subscription {
   readonly execution: string;
   readonly topics: readonly string[];
   readonly changed = new Condition();
-  /** The text of the change, where it came with the notification. */
+  /** Text of the result, if the notification carried it. */
   text: string | undefined;
 
   constructor(execution: string, topic: string) {
@@ -82,7 +82,7 @@ export class ChangeNotifier {
     this.#sweep = undefined;
   }
 
-  /** Notifies the subscriptions of a topic of a change that this process made, with its text: they need not read the store. */
+  /** Notifies the subscriptions of a topic of a result that this process stored. They get its text, so they need not read Redis. */
   publish(topic: string, text: string): void {
     for (const subscription of this.#subscriptions.get(topic) ?? []) {
       subscription.text ??= text;

@@ -19,10 +19,10 @@ const COMMANDS = ["open", "record", "look", "pending", "answer", "close"] as con
 type Command = (typeof COMMANDS)[number];
 
 export const INDEX_KEY = "svc:tool:sessions";
-/** That each of the commands has. */
+/** Number of keys of each command. */
 const KEYS = 4;
 
-/** How a call stands: its result as the text of the answer, or how long it may still wait. */
+/** The state of a call: its result as the text of the answer, or how long it may still wait. */
 export type CallState = { state: "answered"; text: string } | { state: "waiting"; leftMs: number };
 /** There is no exchange (yet). */
 export type Unopened = { state: "unopened" };
@@ -42,7 +42,7 @@ export interface MadeCall {
 type CallText = Record<"id" | "name" | "text" | "digest", string>;
 
 export interface Listing {
-  /** The first undeclared tool that was asked for. */
+  /** The first undeclared tool that was called. */
   undeclared?: string;
   /** Each as the JSON text of a PendingCall: arguments are not parsed again. */
   calls: string[];
@@ -67,7 +67,7 @@ export class Exchanges {
     this.#config = config;
   }
 
-  /** Opens the exchange of an execution anew and gives its callback token. */
+  /** Opens a new exchange for an execution, in place of an older one, and returns its callback token. */
   async open({
     execution_id,
     session_id,
@@ -83,8 +83,8 @@ export class Exchanges {
   }
 
   /**
-   * Records calls of different ids, or finds the same calls again: all of them, or none when one is refused. Gives how the
-   * first of them stands; `fresh` of them are new.
+   * Records calls with different ids, or finds the same calls again: all of them, or none when one is refused. Returns the state of the first
+   * call; `fresh` is the number of new calls.
    */
   async record(
     execution: string,
@@ -117,7 +117,7 @@ export class Exchanges {
     }
   }
 
-  /** How a recorded call stands; undefined when there is no such call any more. */
+  /** The state of a recorded call; undefined when the call no longer exists. */
   async look({ execution, id }: Call): Promise<CallState | undefined> {
     return callState(await this.#run("look", execution, id));
   }
@@ -133,7 +133,7 @@ export class Exchanges {
     };
   }
 
-  /** Records results and says how many of them are the result of their call now; all: these are their texts. */
+  /** Records results and returns how many of them are now the result of their call. `all`: their texts, if all of them are. */
   async answer(
     execution: string,
     { results }: ToolResults,
@@ -153,7 +153,7 @@ export class Exchanges {
     return storeCall(() => this.#count(INDEX_KEY));
   }
 
-  /** The revisions of exchanges, as they are now; null for one that has ended. */
+  /** The current revisions of exchanges; null for one that has ended or has not changed since it was opened. */
   async revisions(executions: readonly string[]): Promise<(string | null)[]> {
     const pipeline = this.#redis.pipeline();
     for (const execution of executions) pipeline.hget(keysOf(execution)[0] as string, "rev");
@@ -165,7 +165,8 @@ export class Exchanges {
   }
 
   #run<Answer = Reply>(command: Command, execution: string, ...args: (string | number)[]): Promise<Answer> {
-    // A listing is a pause: with all else a round goes on, and the program may not call anything for as long as it runs.
+    // A listing marks a pause. After any other command the round continues, perhaps without a call until its end, and the exchange must outlive
+    // it.
     const life =
       command === "pending" ? this.#config.TOOL_CALL_SESSION_EXPIRY * 1000 : roundLifeMs(this.#config);
     const run = this.#commands.get(command) as LuaCommand<Answer>;
@@ -196,7 +197,7 @@ function callState([kind, value]: Reply): CallState | undefined {
     : { state: "waiting", leftMs: Number(value) };
 }
 
-/** Ids count upwards: the longer one is the later one. */
+/** Ids count upwards, so a longer one is a later one. */
 const byId = ([left]: [string, string], [right]: [string, string]) =>
   left.length - right.length || (left < right ? -1 : 1);
 

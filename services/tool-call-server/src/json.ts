@@ -33,7 +33,7 @@ const tooLarge = () =>
     `The JSON may have ${JSON_BOUNDS.depth} levels and ${JSON_BOUNDS.values} values.`,
   );
 
-/** The text of a parsed value. What is nested too deeply to be written is refused under the given path. */
+/** The JSON text of a parsed value. Refuses a value that is nested too deeply to be serialised, with the given path in the error. */
 export function jsonText(value: unknown, path: string): string {
   try {
     return JSON.stringify(value);
@@ -42,7 +42,7 @@ export function jsonText(value: unknown, path: string): string {
   }
 }
 
-/** The same for the same value, whatever the order of keys and the spaces of its text. */
+/** A digest that is the same for the same value, whatever the order of keys and the white space of its text. */
 export function digestOf(value: unknown): string {
   return hash("sha256", canonicalArguments(value), "base64url");
 }

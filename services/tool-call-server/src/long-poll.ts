@@ -7,11 +7,11 @@ import { LongRequests } from "@svc/service-kit";
 import type { ChangeNotifier, Subscription } from "./change-notifier.ts";
 import type { Call, CallState, Exchanges, Listing, Unopened } from "./exchanges.ts";
 
-/** How soon a poll reads again while the store is away. */
+/** How soon a poll reads again while Redis is away. */
 const RETRY_MS = 1000;
-/** A result may come at the last moment: the store's clock decides, not this timer. */
+/** Extra wait, because a result may come at the last moment: Redis's clock decides on the timeout, not this timer. */
 const MARGIN_MS = 5;
-/** An exchange opens while its program starts. Its first call waits for it, with pauses that double: a second in all. */
+/** An exchange opens while its program starts, so the first call may come before it. It is retried with doubling pauses, 1.3 s in all. */
 const OPENING_MS = { first: 5, last: 640 } as const;
 
 type RecordCall = () => Promise<CallState | Unopened>;
@@ -26,14 +26,14 @@ export class LongPolls {
     this.#notifier = notifier;
   }
 
-  /** Ends all polls with `shutting_down`, and those that still come. */
+  /** Ends all polls with `shutting_down`, and those that still arrive. */
   stop(): void {
     this.#open.stop();
   }
 
   /**
-   * The text of a call's answer. `record` records the call, or finds it; it is called again when a crashed store lost the
-   * call but not its exchange. Aborting `poll` ends the poll.
+   * Waits for the text of a call's answer. `record` records the call or finds it. It is called again when a crashed Redis has lost the call but
+   * not its exchange. Aborting `poll` ends the poll.
    */
   result(call: Call, record: RecordCall, poll: AbortController): Promise<string> {
     return this.#subscribed(call.execution, `${call.execution}/${call.id}`, poll, async (change) => {
@@ -51,9 +51,9 @@ export class LongPolls {
     });
   }
 
-  /** Waits only for the exchange of the calls that `record` records; the given call is one of them. */
+  /** Records calls with `record`, and waits only until their exchange is open. The given call is one of them. */
   async recorded({ execution, id }: Call, record: RecordCall, poll: AbortController): Promise<void> {
-    // Those that wait for results take no place from calls that wait for nothing.
+    // Subscribes only if it must wait, so that requests that wait for results take no places from calls that need no wait.
     if ((await record()).state !== "unopened") return;
     await this.#subscribed(execution, `${execution}/${id}`, poll, async (change) => {
       await this.#first(record, change, poll.signal);
@@ -71,12 +71,12 @@ export class LongPolls {
     }
   }
 
-  /** Delivers results that the store has for these calls now, by call id. */
+  /** Delivers results that are now stored, by call id, to the waiting requests of this process. */
   answered(execution: string, results: ReadonlyMap<string, string>): void {
     for (const [id, text] of results) this.#notifier.publish(`${execution}/${id}`, text);
   }
 
-  /** The open calls of an exchange, once they are complete or the time is over. */
+  /** Waits for the open calls of an exchange, until they are complete or the time is over. */
   pending(
     execution: string,
     ids: readonly string[],
@@ -112,7 +112,7 @@ export class LongPolls {
   }
 }
 
-/** A poll outlasts a store that is away: its call is recorded. */
+/** Lets a poll outlast an outage of Redis: its call is already recorded. */
 async function whenAvailable(look: () => Promise<CallState>): Promise<CallState> {
   try {
     return await look();
@@ -122,7 +122,7 @@ async function whenAvailable(look: () => Promise<CallState>): Promise<CallState>
   }
 }
 
-/** An exchange that does not exist, or has another token, was closed. */
+/** Records a lost call again. An exchange that does not exist, or has another token, was closed. */
 async function recordAgain(record: RecordCall): Promise<CallState> {
   try {
     const state = await record();

@@ -1,4 +1,4 @@
-/** The metrics of tool calls. Exchanges are counted in the store at each scrape: every server tells the same number. */
+/** The metrics of tool calls. Exchanges are counted in Redis at each scrape, so every server reports the same number. */
 import { type Counter, counter, gauge, type Registry } from "@svc/service-kit";
 
 export interface ToolCallMetrics {

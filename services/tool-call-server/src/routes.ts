@@ -1,4 +1,7 @@
-/** The routes of exchanges and tool calls: parse, call, reply. Exchanges are the API's, calls the gateway's: no other token opens them. */
+/**
+ * The routes of exchanges and tool calls: parse, call, reply. Routes of exchanges require the API's internal token, routes of calls the
+ * gateway's.
+ */
 import {
   CALLBACK_TOKEN_HEADER,
   EXECUTION_ID_HEADER,

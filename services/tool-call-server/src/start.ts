@@ -1,6 +1,6 @@
 /**
- * The tool call server: brings the calls of paused programs and the results of their callers together. All state is in
- * Redis; several servers may run. Everything but health and metrics needs the internal token.
+ * The tool call server: brings together the calls of paused programs and the results of their callers. All state is in Redis, so several servers
+ * may run. Everything but health and metrics needs the internal token.
  */
 import {
   type Context,

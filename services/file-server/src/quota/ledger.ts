@@ -1,14 +1,14 @@
 /**
- * What each account has stored, in Redis, for all file servers together. An account has a sorted set of addresses and a hash of
- * their sizes with their sum. The score of a reservation is its end, negative; that of a stored object is when it was last known to
- * be there. Times are those of Redis. The keys end by themselves when nobody counts any more.
+ * The ledger of what each account has stored, in Redis, shared by all file servers. An account has a sorted set of addresses, and a hash of their
+ * sizes and the total. The score of a reservation is its negated expiry time. The score of a stored object is the time when it was last known to
+ * exist. Times are Redis's. The keys expire when nobody counts any more.
  */
 import type { ObjectAddress } from "@svc/object-store";
 import { type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
 
-/** Longer than a write takes from its last byte until it shows. */
+/** Life of a reservation: longer than a write takes from its last byte until the object is visible. */
 const RESERVATION_MS = 15 * 60_000;
-/** A running file server renews them every hour at the latest, whether it can count or not. */
+/** Life of the keys. A running file server renews them at least every hour, whether it can count or not. */
 const KEYS_MS = 2 * 86_400_000;
 const PRUNED_AT_ONCE = 1000;
 const ACCOUNTS = "svc:quota:accounts";
@@ -18,14 +18,14 @@ export interface Sized {
   size: number;
 }
 
-/** Most bytes and objects of an account; 0: any. */
+/** Most bytes and objects of an account; 0: no limit. */
 export interface Allowance {
   bytes: number;
   objects: number;
 }
 
 export interface Asked {
-  /** What has no room; undefined: room was set aside. */
+  /** The limit that the request would exceed; undefined: the reservation was made. */
   refused: "bytes" | "objects" | undefined;
   used: Allowance;
   asked: Allowance;
@@ -71,7 +71,7 @@ export class Ledger {
     };
   }
 
-  /** Without reservations whose time has passed. */
+  /** What the account holds, without expired reservations. */
   async held(account: string): Promise<Allowance> {
     return this.prune(account, 0);
   }
@@ -85,20 +85,20 @@ export class Ledger {
     await this.#release(entriesKey(account), sizesKey(account), ...addresses.map(textOf));
   }
 
-  /** Gives back what is reserved for a session that will not come. */
+  /** Releases the reservations of a session that will not be committed. */
   async releaseSession(account: string, session: string): Promise<void> {
     const reserved = await this.#redis.zrangebyscore(entriesKey(account), "-inf", "(0");
     const own = reserved.filter((address) => address.startsWith(`${session}/`));
     if (own.length > 0) await this.#release(entriesKey(account), sizesKey(account), ...own);
   }
 
-  /** The time of Redis in ms. */
+  /** Redis's time in ms. */
   async now(): Promise<number> {
     const [seconds = 0, microseconds = 0] = (await this.#redis.time()).map(Number);
     return seconds * 1000 + Math.floor(microseconds / 1000);
   }
 
-  /** Lets what is counted live on, as after a count. */
+  /** Renews the life of all keys, as a count does. */
   async keep(): Promise<void> {
     await this.#redis.pexpire(ACCOUNTS, KEYS_MS);
     for await (const account of this.accounts()) {
@@ -110,7 +110,7 @@ export class Ledger {
     for await (const found of this.#redis.sscanStream(ACCOUNTS)) yield* new Set(found as string[]);
   }
 
-  /** Gives back what was not settled since `beforeMs`, and reservations whose time has passed. Answers what the account still holds. */
+  /** Releases what was not settled since `beforeMs`, and expired reservations. Returns what the account still holds. */
   async prune(account: string, beforeMs: number): Promise<Allowance> {
     const keys = [entriesKey(account), sizesKey(account), ACCOUNTS];
     for (;;) {

@@ -1,8 +1,7 @@
 /**
- * Keeps principals within their quotas: room is set aside when the size of a write is known and before anything shows the object,
- * and given back when it is certain that nothing is stored. What is not certain, and what a process that dies leaves, ends with the
- * reservation or is counted by the next sweep (recount.ts). Where an account has no quota, Redis is not asked. With Redis away
- * nothing is stored where there is a quota.
+ * Keeps principals within their quotas by reservations. A write reserves its size once that is known and before the object is visible. The
+ * reservation is released when it is certain that nothing is stored. In doubt, or when a process dies, it expires or the next sweep counts the
+ * object (recount.ts). Where an account has no quota, Redis is not asked. Where there is one, nothing is stored while Redis is away.
  */
 import {
   type ObjectRecord,
@@ -25,7 +24,7 @@ import {
 } from "@svc/service-kit";
 import { type Allowance, Ledger, type Sized } from "./ledger.ts";
 
-/** Called with the size of a write. It throws `quota_exceeded` where there is no room. */
+/** Called with the size of a write. Throws `quota_exceeded` when the quota does not allow it. */
 type Admit = (bytes: number) => Promise<void>;
 
 export const sizedOf = ({ storage_session_id, id, size }: ObjectRecord): Sized => ({
@@ -54,7 +53,7 @@ export class Quotas {
     return isLimited(allowanceOf(this.#config, storedKindOf(account)));
   }
 
-  /** What the account has of each of its quotas. */
+  /** What the account uses of each of its quotas. */
   async usage(account: string): Promise<Usage["quotas"]> {
     if (!this.covers(account)) return [];
     const kind = storedKindOf(account);
@@ -65,7 +64,7 @@ export class Quotas {
       .map((resource) => ({ kind, resource, used: held[resource], limit: most[resource] }));
   }
 
-  /** Runs a write, which calls `admit`. Room of a write that surely failed is given back; that of a success stays reserved. */
+  /** Runs a write, which calls `admit`. The reservation of a write that certainly failed is released; that of a successful one stays. */
   async writing<T>(
     account: string,
     address: ObjectAddress,
@@ -84,7 +83,7 @@ export class Quotas {
     }
   }
 
-  /** Sets room aside for all of the objects or none, for a write's time where no other is given. Answers whether any of it is new. */
+  /** Reserves quota for all of the objects or none, by default for as long as a write takes. Returns whether any reservation is new. */
   async reserve(account: string, objects: readonly Sized[], forMs?: number): Promise<boolean> {
     if (!this.covers(account)) return false;
     const kind = storedKindOf(account);
@@ -103,22 +102,22 @@ export class Quotas {
     });
   }
 
-  /** The objects are stored. */
+  /** Records that the objects are stored. */
   async settle(account: string, records: readonly ObjectRecord[]): Promise<void> {
     if (this.covers(account)) await this.#lightly(() => this.ledger.settle(account, records.map(sizedOf)));
   }
 
-  /** The objects are gone. */
+  /** Records that the objects are gone. */
   async release(account: string, addresses: readonly ObjectAddress[]): Promise<void> {
     if (this.covers(account)) await this.#lightly(() => this.ledger.release(account, addresses));
   }
 
-  /** The pending objects of the session are gone. */
+  /** Records that the pending objects of the session are gone. */
   async releaseSession(account: string, session: string): Promise<void> {
     if (this.covers(account)) await this.#lightly(() => this.ledger.releaseSession(account, session));
   }
 
-  /** What is lost here is made up for by the next sweep. */
+  /** Only logs a failure: the next sweep corrects the ledger. */
   async #lightly(operation: () => Promise<void>): Promise<void> {
     await operation().catch((error: Error) =>
       this.#log.warn({ err: errorText(error) }, "counting stored objects failed; the next sweep counts them"),

@@ -1,7 +1,7 @@
 /**
- * Makes the ledger of quotas agree with the store: what is there is noted, with sizes from the cache of records where it has them,
- * and what was not found is given back. So nothing that a process, Redis or an operator lost stays wrong. A count that
- * fails, or passes something over, gives nothing back, and what was counted lives on. Memory is bounded by a batch.
+ * Reconciles the quota ledger with the store. Records each object that is there, with its size from the record cache where possible, and releases
+ * what was not found. So errors caused by a lost process, a lost Redis or an operator do not last. A count that fails or skips an object releases
+ * nothing, and what was counted stays. Memory is bounded by a batch.
  */
 import {
   accountOf,
@@ -67,7 +67,7 @@ export class Recount {
     const held = totals();
     for await (const account of this.#quotas.ledger.accounts()) {
       if (isStopping()) return;
-      // What was passed over was not seen, and is stored all the same.
+      // A skipped object was not seen, but is stored all the same: then only expired reservations are released.
       const { bytes, objects } = await this.#quotas.ledger.prune(account, isWhole ? begun : 0);
       const total = held[storedKindOf(account)];
       total.bytes += bytes;

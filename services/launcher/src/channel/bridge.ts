@@ -1,4 +1,4 @@
-/** Joins two connections: what one sends, the other gets; when one breaks, the other is broken. */
+/** Joins two connections: bytes that arrive on one go out on the other. When one breaks, the other is destroyed. */
 import type { Duplex } from "node:stream";
 
 export function join(left: Duplex, right: Duplex): void {

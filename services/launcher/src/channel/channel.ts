@@ -1,35 +1,35 @@
 /**
- * Many connections over one pair of byte streams. One side opens streams (`open`), the other is told of them (`onStream`).
- * Each direction of a stream has WINDOW bytes of credit, which come back as they are read; a small frame costs as much as it takes in
- * memory. What a channel holds is bounded by MAX_STREAMS windows in each direction, whatever the other side does. A side that sends
- * beyond its credit, on a stream that it may not open, or what is for nobody, is hostile: the channel ends, and all streams with it.
+ * Multiplexes streams over one pair of byte streams. One side opens a stream (`open`); the other side receives it (`onStream`). Each direction of
+ * a stream has WINDOW bytes of credit, which the reader returns as it reads. A small frame costs as much credit as it takes memory. So a channel
+ * holds at most MAX_STREAMS windows in each direction, whatever the other side does. A side that exceeds its credit, opens a stream that it may
+ * not open, or sends frames for no stream is hostile: the channel ends with all its streams.
  */
 import { Duplex } from "node:stream";
 import { ChannelError, encodeCredit, encodeFrame, type Frame, FrameDecoder, MAX_DATA } from "./frames.ts";
 
 export const WINDOW = 256 * 1024;
 export const MAX_STREAMS = 64;
-/** What a frame of data costs at least: a Buffer in the queue of a stream takes about as much, however short it is. */
+/** Least credit that a data frame costs: a Buffer in a stream's queue takes about this many bytes, however short it is. */
 export const LEAST_COST = 128;
-/** Credit goes back in pieces of this size at least. */
+/** Credit is returned in steps of at least this many bytes. */
 const CREDIT_STEP = WINDOW / 4;
-/** Twice what streams and their credits can have on the way. */
+/** Most unsent bytes: twice what all streams and their credit frames can have in transit. */
 const MAX_UNSENT = 2 * MAX_STREAMS * MAX_DATA;
 const MAX_NUMBER = 2 ** 32 - 1;
-/** Streams that are opened by bytes that come at once: more than any program can have closed meanwhile. */
+/** Most streams that one chunk of bytes may open: more than any program can have closed in the meantime. */
 const MAX_OPENS = 4 * MAX_STREAMS;
-/** Frames that may be on their way to a stream when it is closed here. */
+/** Most frames that can be in transit to a stream when this side closes it. */
 export const MAX_STRAYS = WINDOW / LEAST_COST + WINDOW / CREDIT_STEP + 2;
 
 const costOf = (bytes: number) => Math.max(bytes, LEAST_COST);
 
 export interface ChannelOptions {
-  /** Absent: the other side may open none. */
+  /** Called with each stream that the other side opens. Absent: it may open none. */
   onStream?: (stream: Duplex) => void;
   onEnd?: (error: Error | undefined) => void;
-  /** Highest number of a stream that the other side may open. */
+  /** Highest stream number that the other side may open. */
   most?: number;
-  /** Number of the last stream that an earlier channel over this wire has opened. */
+  /** Number of the last stream that an earlier channel to the same guest, such as the saved one, has opened. */
   after?: number;
 }
 
@@ -39,9 +39,9 @@ export class Channel {
   readonly #decoder = new FrameDecoder();
   readonly #streams = new Map<number, ChannelStream>();
   #number = 0;
-  /** Opened by the bytes that came last. */
+  /** Streams that the latest chunk of bytes has opened. */
   #opens = 0;
-  /** Frames that may still come for streams that are closed here. */
+  /** Frames that may still arrive for streams that this side has closed. */
   #strays = MAX_STRAYS;
   #isOver = false;
 
@@ -83,7 +83,7 @@ export class Channel {
     this.#options.onEnd?.(error);
   }
 
-  /** False: there is more than enough to be sent already; wait for `room`. */
+  /** False: the write buffer is full, so wait for `room`. */
   send(bytes: Buffer): boolean {
     if (this.#isOver) return true;
     if (this.#wire.writableLength > MAX_UNSENT) this.end(new ChannelError("the other side does not read"));
@@ -107,7 +107,7 @@ export class Channel {
   }
 
   #receive(chunk: Buffer): void {
-    // One channel's bytes at a time: a flood on one of them does not keep the others waiting.
+    // Takes one chunk at a time, so that a flood on one channel does not keep the others waiting.
     this.#wire.pause();
     setImmediate(() => this.#wire.resume());
     this.#opens = 0;
@@ -128,11 +128,11 @@ export class Channel {
     }
     const stream = this.#streams.get(frame.stream);
     if (stream !== undefined) stream.arrived(frame);
-    // What was on its way when a stream was closed here is for nobody.
+    // Drops frames that were in transit when this side closed the stream, up to a limit.
     else if (--this.#strays < 0) throw new ChannelError("frames for no stream");
   }
 
-  /** The numbers grow: none comes twice. */
+  /** Stream numbers must grow, so none is used twice. */
   #opened(number: number): void {
     const { onStream, most = MAX_NUMBER } = this.#options;
     if (onStream === undefined || number <= this.#number || number > most)
@@ -150,11 +150,11 @@ export class Channel {
 class ChannelStream extends Duplex {
   readonly #channel: Channel;
   readonly #number: number;
-  /** Bytes that may be sent. */
+  /** Credit of this side: bytes that it may send. */
   #credit = WINDOW;
-  /** Bytes that may still come. */
+  /** Credit of the other side: bytes that may still arrive. */
   #expected = WINDOW;
-  /** What small frames cost beyond their bytes, until these are read. */
+  /** Credit that small frames cost beyond their bytes, until those bytes are read. */
   #surcharge = 0;
   #waiting: (() => void) | undefined;
   #isReset = false;
@@ -164,7 +164,7 @@ class ChannelStream extends Duplex {
     super({ allowHalfOpen: true, readableHighWaterMark: WINDOW, writableHighWaterMark: MAX_DATA });
     this.#channel = channel;
     this.#number = number;
-    // Its user may have let go of it.
+    // Its user may have dropped the stream, and an error without a listener would end the process.
     this.on("error", () => undefined);
   }
 
@@ -198,7 +198,7 @@ class ChannelStream extends Duplex {
   }
 
   override _read(): void {
-    // Bytes come by themselves.
+    // The channel pushes bytes as they arrive.
   }
 
   override read(size?: number): unknown {
@@ -207,7 +207,7 @@ class ChannelStream extends Duplex {
     return bytes;
   }
 
-  /** What is not in the stream's own buffer was read. */
+  /** Returns credit for bytes that have left the stream's buffer: its user has read them. */
   #consumed(): void {
     if (this.readableLength === 0) this.#surcharge = 0;
     const free = WINDOW - this.readableLength - this.#surcharge - this.#expected;

@@ -1,14 +1,14 @@
 /**
- * The wire by which a guest's first program is told the time and random bytes: a message of 80 bytes (seconds and nanoseconds since the
- * epoch, 8 bytes each in the guest's order, then SEED_BYTES for the kernel's pool), which it confirms with 16 bytes: what its clock
- * says then, in the same form. A guest that says more, or does not confirm in time, is hostile or stands still.
+ * The control wire. The launcher sends the time and random bytes to the guest's first program (guest/init.c). A message has 80 bytes: seconds and
+ * nanoseconds since the epoch (8 bytes each, in the guest's byte order), then SEED_BYTES for the kernel's entropy pool. The guest confirms it
+ * with 16 bytes: the time of its clock afterwards, in the same form. A guest that sends more, or does not confirm in time, is hostile or hangs.
  */
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
 
 const TIME_BYTES = 16;
 const SEED_BYTES = 64;
-/** Certificates, tokens and the times of files go by it. */
+/** Largest accepted clock difference: certificates, tokens and file times depend on the clock. */
 const MAX_DRIFT_MS = 5000;
 const NS = 1_000_000_000n;
 const NS_PER_MS = 1_000_000n;
@@ -21,7 +21,7 @@ export function encodeUpdate(epochNs: bigint, seed: Buffer): Buffer {
   return message;
 }
 
-/** In ms since the epoch; any number, for a guest wrote it. */
+/** In ms since the epoch. It may be any number, because a guest wrote it. */
 function decodeTime(bytes: Buffer): number {
   return Number((bytes.readBigUInt64LE(0) * NS + bytes.readBigUInt64LE(8)) / NS_PER_MS);
 }
@@ -58,8 +58,8 @@ export class Control {
   }
 
   /**
-   * Sets the guest's clock and renews what its random numbers come from. One at a time. `now`, and what the guest's clock says
-   * afterwards, in ms since the epoch.
+   * Sets the guest's clock to `now` and reseeds its kernel's random numbers. One call at a time. `now` and the result, the time of the guest's
+   * clock afterwards, are in ms since the epoch.
    */
   async update(limitMs: number, now = Date.now()): Promise<number> {
     const confirmed = Promise.withResolvers<number>();
@@ -77,7 +77,7 @@ export class Control {
     }
   }
 
-  /** An update at whose end the guest's clock must be right. */
+  /** Updates the guest; fails when its clock is off by more than MAX_DRIFT_MS afterwards. */
   async keepInStep(limitMs: number): Promise<void> {
     const driftMs = Math.abs(Date.now() - (await this.update(limitMs)));
     if (driftMs <= MAX_DRIFT_MS) return;

@@ -1,8 +1,8 @@
 /**
- * The frames of a channel between launcher and guest. A head of 8 bytes, integers in network order: number of the stream (4), type
- * (1), length of the payload (3). Types: `open` and `end` (this side sends no more) have no payload, `data` has at most
- * MAX_DATA bytes, `credit` has the number (4 bytes) of further bytes that the other side may send, `reset` ends both directions.
- * A side that sends anything else is hostile or broken: the decoder throws, and the channel ends.
+ * The frames of a channel between launcher and guest. A header has 8 bytes, with integers in network order: stream number (4), type (1), payload
+ * length (3). `open` and `end` (this side sends no more) have no payload. `data` has at most MAX_DATA bytes. The payload of `credit` is the
+ * number (4 bytes) of further bytes that the other side may send. `reset` ends both directions. A side that sends anything else is hostile or
+ * broken: the decoder throws, and the channel ends.
  */
 
 export const MAX_DATA = 64 * 1024;
@@ -37,20 +37,20 @@ export function encodeCredit(stream: number, bytes: number): Buffer {
   return encodeFrame(stream, "credit", payload);
 }
 
-/** What a frame of this type may have as payload. */
+/** Whether a frame of this type may have a payload of this length. */
 function fits(type: FrameType, length: number): boolean {
   if (type === "data") return length > 0 && length <= MAX_DATA;
   return length === (type === "credit" ? CREDIT_BYTES : 0);
 }
 
-/** Takes bytes as they come, each once; keeps less than one frame. */
+/** Decodes a byte stream incrementally; buffers less than one frame. */
 export class FrameDecoder {
   readonly #head = Buffer.alloc(HEAD_BYTES);
   #headLength = 0;
   #payload: Buffer = NONE;
   #payloadLength = 0;
 
-  /** The frames that these bytes complete. Throws a ChannelError at a frame that there is not. */
+  /** Yields the frames that these bytes complete. Throws a ChannelError at an invalid frame. */
   *push(chunk: Buffer): Generator<Frame> {
     let at = 0;
     while (at < chunk.length) {

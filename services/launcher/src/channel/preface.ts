@@ -1,4 +1,7 @@
-/** What a guest is told before anything else goes over the first channel: its environment, as JSON after its length (4 bytes, network order). */
+/**
+ * The preface: the first bytes that a guest receives over the first channel. It is the guest's environment as JSON, after its length (4 bytes,
+ * network order).
+ */
 import type { Readable } from "node:stream";
 
 export type GuestEnvironment = Record<string, string>;
@@ -13,7 +16,7 @@ export function encodePreface(env: GuestEnvironment): Buffer {
   return Buffer.concat([length, text]);
 }
 
-/** Leaves what comes after it in the stream. */
+/** Reads the preface and leaves the bytes after it in the stream. */
 export async function readPreface(wire: Readable): Promise<GuestEnvironment> {
   const length = (await readExactly(wire, LENGTH_BYTES)).readUInt32BE();
   if (length > MAX_BYTES) throw new Error("the settings are too long");

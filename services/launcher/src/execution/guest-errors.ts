@@ -1,10 +1,10 @@
-/** What is believed of the errors that a guest answers: it may be hostile. Pure. */
+/** Decides which error answers of a guest are trusted, because it may be hostile. Pure. */
 import { ServiceError } from "@svc/contracts";
 import { NOT_BEGUN } from "@svc/worker/runner/outcome";
 
 /**
- * A guest may say of its run why it failed, and nothing of the launcher: not that it is busy or ends, for which a worker would ask others, and
- * ask this one no more.
+ * A guest may say why its run failed, but nothing about the launcher. It may not claim that the launcher is busy or is stopping: a worker would
+ * ask other runners instead, and stop asking this one.
  */
 export function ofGuest(error: unknown): unknown {
   if (!(error instanceof ServiceError)) return error;
@@ -13,7 +13,7 @@ export function ofGuest(error: unknown): unknown {
   return new ServiceError("sandbox_execution_failed", undefined, { cause: error });
 }
 
-/** What a guest says that is no answer of a runner is the guest's failure. */
+/** A reply that is not a runner's answer counts as the guest's failure. */
 export function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   return new ServiceError("sandbox_execution_failed", undefined, { cause: error });

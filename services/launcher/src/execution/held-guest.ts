@@ -1,4 +1,4 @@
-/** A program with tools and the guest that has it, as the registry of paused programs keeps them. */
+/** A program with tools and its guest, in the form that the registry of paused programs keeps. */
 import type { CountedExecution } from "@svc/runner/metrics";
 import type { Guest } from "../guests/guest.ts";
 import type { Lease } from "../guests/pool.ts";
@@ -8,12 +8,12 @@ export class HeldGuest {
   readonly principal: string;
   readonly language: string;
   readonly counted: CountedExecution;
-  /** What its guest takes, whatever the program does. */
+  /** Memory of its guest, whatever the program itself uses. */
   readonly memoryBytes: number;
-  /** The round that is made or was made last. */
+  /** The current round; between rounds the last one. */
   round: number;
   pausedAtMs = 0;
-  /** Called when its guest is gone while it is paused. */
+  /** Called while it is paused, when its guest is gone or no longer keeps the program. */
   onUnanswerable: (() => void) | undefined;
   /** Absent until a guest is free. */
   lease: Lease<Guest> | undefined;

@@ -1,6 +1,6 @@
 /**
- * Runs programs in guests: leases a slot and a guest, keeps the guest's clock in step, asks its runner, and reads the answer as that of
- * a stranger. A guest whose run failed, was cancelled or was too long is ended; one whose program is paused is kept for it.
+ * Runs programs in guests: leases a slot and a guest, sets the guest's clock, sends the run to its runner, and reads the answer as untrusted. A
+ * guest whose run failed, was cancelled or took too long is ended. A guest whose program is paused is kept for that program.
  */
 
 import {
@@ -32,7 +32,7 @@ import { asServiceError, ofGuest } from "./guest-errors.ts";
 import { HeldGuest } from "./held-guest.ts";
 
 const MIB = 2 ** 20;
-/** A guest tells so soon whether it keeps its program. */
+/** Longest wait for the guest's answer whether it still keeps its program. */
 const LOOK_MS = 2000;
 const MAX_HEALTH_BYTES = 64 * 1024;
 const healthSchema = z.object({ slots: z.object({ paused: z.number() }) });
@@ -54,7 +54,7 @@ interface Round {
   call: Call;
   counted: CountedExecution;
   principal: string;
-  /** Of a program with tools. */
+  /** Undefined for a program without tools. */
   program: HeldGuest | undefined;
 }
 
@@ -109,7 +109,7 @@ export class GuestRuns implements Runs {
   async #round(round: Round): Promise<RoundResponse> {
     const { call, counted, program, wallMs } = round;
     const { config, programs } = this.#deps;
-    // Its runner's deadline ends earlier, and the worker's later.
+    // The deadline of the guest's runner ends earlier, and the worker's later.
     const limitMs = deadlinesFor(wallMs, config).runner + config.JOB_WAIT_GRACE_MS / 2;
     const within = new DeadlineSignal(call.signal, limitMs);
     try {
@@ -182,13 +182,13 @@ export class GuestRuns implements Runs {
 
   #over(answer: ExecuteResponse, { counted, program }: Round, lease: Lease<Guest>): RoundResponse {
     if (program !== undefined) this.#deps.programs.end(program);
-    // It is no pause.
+    // The cast holds, because the answer is not a pause.
     counted.ended(factsOfAnswer(answer).outcome as ExecutionOutcome);
     lease.over();
     return answer;
   }
 
-  /** The guest stays with its program, unless every round is to be run from the top. */
+  /** The guest keeps its program, unless PTC_MODE=replay runs every round from the top. */
   #paused(answer: PausedResponse, { counted, program }: Round, lease: Lease<Guest>): RoundResponse {
     const { config, programs } = this.#deps;
     if (program === undefined) throw new Error("a program without tools is paused");
@@ -202,7 +202,10 @@ export class GuestRuns implements Runs {
     return { ...answer, runner_url: config.SANDBOX_ADVERTISED_URL };
   }
 
-  /** A guest's runner gives up a program whose calls are refused, and tells nobody; once its guest is at rest it cannot even notice. */
+  /**
+   * Asks the guest whether it still keeps its program. Its runner gives up a program whose calls are refused, and tells nobody. After
+   * PAUSE_REST_MS the guest is stopped and could not even notice a refusal, so this comes before.
+   */
   async #look(program: HeldGuest, round: number): Promise<void> {
     const isPaused = () => program.round === round && program.onUnanswerable !== undefined;
     if (!isPaused()) return;

@@ -1,7 +1,7 @@
 /**
- * The one process of a guest besides jaild: starts jaild, gives up its rights, and runs a runner as it runs elsewhere, on the
- * guest's own loopback. Its requests come over the first channel (descriptor 3); what it asks of the gateway goes over the
- * second (descriptor 4). guest/init.c starts it, as root.
+ * The only process of a guest besides jaild, started by guest/init.c as root. It starts jaild, drops its privileges, and runs an ordinary runner
+ * on the guest's own loopback. Requests to the runner arrive over the first channel (descriptor 3). Its requests to the gateway leave over the
+ * second one (descriptor 4).
  */
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";

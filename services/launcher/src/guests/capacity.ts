@@ -1,8 +1,8 @@
-/** How many guests there may be, and what they are used for. Pure. */
+/** Computes how many guests may exist, and how many of them run programs or hold paused ones. Pure. */
 import { MICROVM_OVERHEAD_MIB } from "@svc/cli/capacity";
 import type { Config } from "@svc/service-kit";
 
-/** The share of guests that run programs; in the others programs are paused. */
+/** Share of guests that run programs; the others hold paused programs. */
 const RUNNING_SHARE = 2 / 3;
 
 export interface GuestCapacity {
@@ -20,7 +20,7 @@ type Settings = Pick<
   | "LAUNCHER_POOL_SIZE"
 >;
 
-/** `memoryMib`: what there is, where the configuration says nothing. Throws when no guest fits. */
+/** `memoryMib`: memory for all guests when the configuration sets none. Throws when no guest fits. */
 export function guestCapacity(config: Settings, memoryMib: number): GuestCapacity {
   const each = config.LAUNCHER_RAM_MIB + MICROVM_OVERHEAD_MIB;
   const fits = Math.floor((config.LAUNCHER_MEMORY_MIB || memoryMib) / each);

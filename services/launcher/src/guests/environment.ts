@@ -1,10 +1,10 @@
-/** The environment of a guest's runner and jaild: what the launcher's own configuration says of executions, and no key. Pure. */
+/** The environment of a guest's runner and jaild: the launcher's settings for executions, and no key. Pure. */
 import type { Config } from "@svc/service-kit";
 import { EXECUTIONS } from "@svc/service-kit/config/variables/executions";
 import { FILE_SYSTEMS } from "@svc/service-kit/config/variables/launcher";
 import { RUNNER } from "@svc/service-kit/config/variables/runner";
 
-/** Of the guest alone, or of the launcher alone. */
+/** Replaces settings of the launcher that do not apply inside a guest. */
 const OWN = {
   INSTANCE_ID: "guest",
   PORT: "2000",
@@ -28,7 +28,7 @@ export function guestEnvironment(config: Config): Record<string, string> {
   return { ...Object.fromEntries(given), LOG_LEVEL: config.LOG_LEVEL, ...OWN };
 }
 
-/** A value as its variable is written. */
+/** A value in the form in which its environment variable is written. */
 function textOf(value: unknown): string {
   if (Array.isArray(value)) return value.join(",");
   return typeof value === "object" ? JSON.stringify(value) : String(value);

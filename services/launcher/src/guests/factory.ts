@@ -1,4 +1,4 @@
-/** Makes guests as the configuration says. Each has a user of its own, which no other living guest has. */
+/** Creates guests from the configuration. Each has its own user id, which no other living guest has. */
 
 import { closeSync } from "node:fs";
 import { MICROVM_OVERHEAD_MIB } from "@svc/cli/capacity";
@@ -13,16 +13,16 @@ import { Guest, type GuestOptions } from "./guest.ts";
 import { Snapshot, type User } from "./snapshot.ts";
 
 const MIB = 2 ** 20;
-/** Threads of QEMU. */
+/** Limit of the pids controller for QEMU, which counts its threads. */
 const PROCESSES = 256;
-/** A second or two with KVM; emulated, on a busy machine, minutes. */
+/** Longest boot. It takes a second or two with KVM; emulated, on a busy machine, it takes minutes. */
 const BOOT_MS = 300_000;
 
 export interface FactoryOptions {
   config: Config;
-  /** Folder of the files that guests start from, which stay as they are. */
+  /** Folder of the files that guests start from. They do not change while the launcher runs. */
   image: string;
-  /** That the image has. */
+  /** Languages in the image. */
   languages: readonly string[];
   chosen: Chosen;
   log: Log;
@@ -33,7 +33,7 @@ export class GuestFactory {
   readonly #options: Omit<GuestOptions, "machine">;
   readonly #machine: Omit<MachineSpec, "user" | "onConsole">;
   readonly #base: User;
-  /** That may open the device of KVM. */
+  /** Group that may open /dev/kvm. */
   readonly #group: number | undefined;
   readonly #languages: readonly string[];
   readonly #log: Log;
@@ -55,7 +55,7 @@ export class GuestFactory {
     this.#groups = groupsOr(log);
     this.#machine = {
       image,
-      // An emulated processor takes a tenth of a second to check a MiB.
+      // Verified only with KVM: an emulated processor takes a tenth of a second to check a MiB.
       verified: accelerator === "kvm",
       ramMib: config.LAUNCHER_RAM_MIB,
       vcpus: config.LAUNCHER_VCPUS,
@@ -63,7 +63,7 @@ export class GuestFactory {
     };
   }
 
-  /** Guests go on from a saved one from then on. Where that fails they boot, each for itself. Never rejects. */
+  /** Saves a guest, from which all later guests resume. If that fails, each guest boots instead. Never rejects. */
   async prepare(): Promise<void> {
     const number = this.#numbers.take();
     const began = performance.now();
@@ -85,7 +85,7 @@ export class GuestFactory {
     }
   }
 
-  /** Throws where it cannot be started. */
+  /** Starts a guest. Throws when it cannot be started. */
   boot(): Guest {
     const number = this.#numbers.take();
     try {
@@ -104,7 +104,7 @@ export class GuestFactory {
     try {
       return this.#guest(number, { from }, snapshot.lastStream);
     } finally {
-      // Its process has it.
+      // QEMU has inherited the descriptor.
       closeSync(from.devices);
     }
   }
@@ -136,7 +136,7 @@ export class GuestFactory {
     return guest;
   }
 
-  /** Those that went on from it did not get ready: from now on each boots. */
+  /** Drops the snapshot, because guests that resumed from it did not become ready. From now on each guest boots. */
   distrustSnapshot(): void {
     if (this.#snapshot === undefined) return;
     this.#log.warn("microVMs did not go on from the saved one; each boots");
@@ -144,14 +144,14 @@ export class GuestFactory {
     this.#snapshot = undefined;
   }
 
-  /** Nothing boots any more. */
+  /** Releases snapshot and control groups. No guest may be started afterwards. */
   close(): void {
     this.#snapshot?.close();
     this.#groups?.close();
   }
 }
 
-/** A guest's memory is bounded without them, too: by what QEMU gives it. */
+/** Control groups if they are available. Without them QEMU still bounds the memory that it gives to a guest. */
 function groupsOr(log: Log): Groups | undefined {
   try {
     return Groups.open();
@@ -161,7 +161,7 @@ function groupsOr(log: Log): Groups | undefined {
   }
 }
 
-/** The smallest numbers that nobody has. */
+/** Gives out the smallest free numbers. */
 class FreeNumbers {
   readonly #taken = new Set<number>();
 

@@ -1,6 +1,6 @@
 /**
- * Connections to the egress gateway for what guests ask of it. Guests speak plain HTTP on their channel and hold no certificate: with TLS
- * between components the launcher shows its own, as a runner does.
+ * Connects the requests of guests to the egress gateway. Guests speak plain HTTP on their channel and hold no certificate. With TLS between
+ * components the launcher presents its own certificate, as a runner does.
  */
 import { createServer } from "node:http";
 import { connect, isIP } from "node:net";
@@ -19,8 +19,8 @@ export function gatewayConnector(target: string, tls: TlsIdentity | undefined): 
 }
 
 /**
- * In the gateway's place for the guest that is warmed up: it takes the outputs of the launcher's own programs, and keeps nothing. Its
- * connections end with each answer, so that none is open in what is saved.
+ * Stands in for the gateway while a guest is warmed up: it accepts the outputs of the launcher's own programs and keeps nothing. It closes each
+ * connection after its answer, so that the snapshot contains no open connection.
  */
 export function discardingGateway(): () => Duplex {
   const server = createServer({ keepAlive: false }, (request, response) => {

@@ -1,6 +1,6 @@
 /**
- * A guest from its boot to its end. It is hostile from its first program on: all that it can do is to answer requests, and to open
- * connections that lead to the gateway.
+ * A guest from its boot to its end. It counts as hostile from its first program on. It can only answer requests, and open connections that lead
+ * to the gateway.
  */
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,12 +12,15 @@ import { encodePreface, type GuestEnvironment } from "../channel/preface.ts";
 import type { Machine, MachineSpec, Monitor } from "../monitor/monitor.ts";
 
 const READY_POLL_MS = 250;
-/** Its vCPUs may wait long for a processor of a busy machine. */
+/** Longest wait for an update: on a busy machine a guest's vCPUs may wait long for a processor. */
 const UPDATE_MS = 10_000;
 const CONNECTIONS = 8;
-/** Far more than the runs of a guest need. Each is a connection of this machine, whose port is taken for a while after its end. */
+/**
+ * Far more than the runs of a guest need. Each stream is a connection of this machine, whose port stays in use for a while after the connection
+ * ends.
+ */
 const MAX_GATEWAY_STREAMS = 16_384;
-/** Until a guest has taken notice that its connections are closed. */
+/** Time in which a guest notices that its connections are closed. */
 const QUIET_MS = 1000;
 
 export interface GuestOptions {
@@ -26,9 +29,9 @@ export interface GuestOptions {
   /** Environment of its runner and its jaild. */
   env: GuestEnvironment;
   connectGateway: () => Duplex;
-  /** How long it may take until its runner takes runs. */
+  /** Longest time until its runner accepts runs. */
   bootMs: number;
-  /** Of the guest that it goes on from, where `machine` says so: the number of its last stream. */
+  /** Number of the last stream of the saved guest, when this guest resumes from one (`machine.from`). */
   lastStream?: number;
 }
 
@@ -37,10 +40,10 @@ export class Guest {
   readonly #requests: Channel;
   readonly #control: Control;
   readonly #bootMs: number;
-  /** To its runner: for a run, and for a program that only this guest has. */
+  /** Clients of the guest's runner: `runs` for new runs, `held` for a paused program that only this guest has. */
   readonly runs: InnerClient;
   readonly held: InnerClient;
-  /** Why it has ended. Never rejects. */
+  /** Resolves with the reason when the guest has ended. Never rejects. */
   readonly ended: Promise<string>;
   #isOver = false;
 
@@ -78,7 +81,7 @@ export class Guest {
     return this.#machine.pid;
   }
 
-  /** Resolves when its runner takes runs; rejects when the guest has ended, or is not there in time. */
+  /** Resolves when the guest's runner accepts runs; rejects when the guest has ended or is not ready in time. */
   async ready(now?: number): Promise<void> {
     const end = performance.now() + this.#bootMs;
     await this.#machine.running;
@@ -90,7 +93,7 @@ export class Guest {
     }
   }
 
-  /** A runner that is not ready refuses what is neither its health nor its metrics. */
+  /** Asks for another route than health and metrics, which are all that a runner serves before it is ready. */
   async #takesRuns(limitMs: number): Promise<boolean> {
     try {
       const call = { method: "GET", path: "/api/v2/runtimes", requestId: "ready" } as const;
@@ -104,7 +107,7 @@ export class Guest {
     }
   }
 
-  /** Writes what other guests go on from, and ends. Answers the number of its last stream. */
+  /** Saves the state from which other guests resume, and ends this guest. Resolves with the number of its last stream. */
   async save(): Promise<number> {
     await Promise.all([this.runs.close(), this.held.close()]);
     await sleep(QUIET_MS);
@@ -113,7 +116,7 @@ export class Guest {
     return last;
   }
 
-  /** Sets its clock, and renews its kernel's random numbers. Rejects, and ends the guest, when it does not take them. */
+  /** Sets the guest's clock and reseeds its kernel's random numbers. When the guest does not take them, it is ended and this rejects. */
   update(): Promise<void> {
     return this.#control.keepInStep(UPDATE_MS);
   }

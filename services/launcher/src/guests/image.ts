@@ -15,8 +15,8 @@ export interface HeldImage {
 }
 
 /**
- * Second names for the files, for as long as this process runs: a build puts new files in the place of the old ones, and guests that go on
- * from a saved one need those that it had. A folder that nobody can write is taken as it is.
+ * Makes hard links to the files for as long as this process runs. A build replaces the files, but guests that resume from a saved guest need the
+ * ones that it had. A folder on a read-only file system is used as it is.
  */
 export function holdImage(folder: string): HeldImage {
   const held = join(folder, `.launcher-${process.pid}`);
@@ -32,7 +32,7 @@ export function holdImage(folder: string): HeldImage {
   return { folder: held, release: () => rmSync(held, { recursive: true, force: true }) };
 }
 
-/** Removes what launchers that were killed have left, and one that had this process's number. */
+/** Removes what killed launchers left behind, including one that had the process id of this one. */
 function sweep(folder: string): void {
   for (const name of readdirSync(folder)) {
     const pid = HELD.exec(name)?.[1];
@@ -41,7 +41,7 @@ function sweep(folder: string): void {
   }
 }
 
-/** Throws where a file is not the one that was built. */
+/** Throws when a file is not the one that was built. */
 export async function checkImage(folder: string): Promise<void> {
   const text = await readFile(join(folder, SUMS), "utf8");
   const sums = new Map(

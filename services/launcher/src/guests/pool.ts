@@ -1,21 +1,21 @@
 /**
- * The guests: some are started ahead, each run gets one, and no guest serves two principals. As many exist at once as
- * `most`, those that boot, that are paused and whose end is under way included. A guest whose run did not end well is ended.
+ * The pool of guests. Some are booted ahead, each run gets one, and no guest serves two principals. At most `most` guests exist at once,
+ * including those that boot, are paused or are ending. A guest whose run did not end well is ended.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ServiceError } from "@svc/contracts";
 import type { Log } from "@svc/service-kit";
 
-/** What a pool asks of a guest; ./guest.ts is one. */
+/** The pool's view of a guest; ./guest.ts implements it. */
 export interface Pooled {
-  /** Resolves when it takes runs; rejects when it is not there in time. */
+  /** Resolves when the guest accepts runs; rejects when it is not ready in time. */
   ready(): Promise<void>;
-  /** Why it is gone. Never rejects. */
+  /** Resolves with the reason when the guest is gone. Never rejects. */
   readonly ended: Promise<string>;
-  /** It computes nothing until `resume`. */
+  /** Stops the guest's processors until `resume`. */
   pause(): void;
   resume(): void;
-  /** Resolves when its memory is free. */
+  /** Ends the guest. Resolves when its memory is free. */
   end(): Promise<void>;
 }
 
@@ -23,8 +23,8 @@ export const GUEST_STATES = ["booting", "ready", "busy", "paused", "ending"] as 
 export type GuestState = (typeof GUEST_STATES)[number];
 
 /**
- * Why a guest was ended: its runs are over, its age, it did not get ready, it went by itself, a run on it failed or was cancelled, it
- * made room (or its paused program was given up), the launcher ends.
+ * Why a guest ended. `served`: its runs are over. `age`: it was too old. `boot`: it did not become ready. `lost`: it ended by itself. `failed`: a
+ * run on it failed or was cancelled. `evicted`: it made room, or its paused program was given up. `shutdown`: the launcher stops.
  */
 export const END_CAUSES = ["served", "age", "boot", "lost", "failed", "evicted", "shutdown"] as const;
 export type EndCause = (typeof END_CAUSES)[number];
@@ -32,13 +32,13 @@ export type EndCause = (typeof END_CAUSES)[number];
 export interface PoolOptions<G extends Pooled> {
   boot: () => Promise<G>;
   most: number;
-  /** So many are kept ready. */
+  /** How many guests are kept ready. */
   ahead: number;
-  /** So many boot at once. */
+  /** How many guests boot at once. */
   booting: number;
   runsPerGuest: number;
   maxAgeMs: number;
-  /** After so long without a run another one takes its place, once no other guest comes or goes. */
+  /** A guest that has had no run for this long is replaced, once no other guest boots or ends. */
   maxUnusedMs: number;
   /** Longest wait of a run for its guest. */
   waitMs: number;
@@ -65,25 +65,25 @@ interface Waiter<G> {
   give: (member: Member<G>) => void;
 }
 
-/** A program that was just paused may still be telling of its calls. */
+/** Time for which a guest still runs after its program was paused: its runner may still be recording the program's calls. */
 export const PAUSE_REST_MS = 10_000;
 
-/** The principal of a run that nobody has signed (services/runner/src/admission/manifest.ts): its guest serves no other. */
+/** Principal of a run that nobody has signed (services/runner/src/admission/manifest.ts). Its guest serves no other run. */
 const UNKNOWN = "";
 
-/** Until it is looked whether the next unused guest can go. */
+/** Pause before the next check whether an unused guest can be replaced. */
 const UNUSED_PAUSE_MS = 200;
 
-/** Between attempts to boot, after one has failed. */
+/** Pause between attempts to boot after a failed one. */
 const BOOT_PAUSE_MS = 1000;
 
-/** A guest while one program has it. `over` and `fail` are the end, and may be called once. */
+/** A lease of a guest for one program. `over` and `fail` end the lease and may be called once. */
 export interface Lease<G> {
   guest: G;
-  /** Its program waits. */
+  /** The program is paused. */
   pause: () => void;
   goOn: () => void;
-  /** The guest may serve its principal again. */
+  /** The run ended well: the guest may serve its principal again. */
   over: () => void;
   fail: (cause: EndCause) => void;
 }
@@ -92,7 +92,7 @@ export class Pool<G extends Pooled> {
   readonly #options: PoolOptions<G>;
   readonly #members = new Set<Member<G>>();
   readonly #waiting: Waiter<G>[] = [];
-  /** Boots whose guest is not there yet. */
+  /** Boots that have not returned their guest yet. */
   #beginning = 0;
   #failures = 0;
   #isClosed = false;
@@ -102,7 +102,7 @@ export class Pool<G extends Pooled> {
     this.#options = options;
   }
 
-  /** Resolves when the first guest is ready: one is booted also where none is kept ahead, to see that it works. */
+  /** Resolves when the first guest is ready. To show that guests boot at all, one is booted even if none is kept ahead. */
   start(): Promise<void> {
     this.#fill();
     if (this.counts.booting === 0) void this.#boot();
@@ -115,14 +115,14 @@ export class Pool<G extends Pooled> {
     return counts;
   }
 
-  /** Why no guest gets ready; undefined: nothing is known to be wrong. */
+  /** Why no guest becomes ready; undefined: no problem is known. */
   get problem(): string | undefined {
     const { ready, busy, paused } = this.counts;
     if (this.#failures === 0 || ready + busy + paused > 0) return undefined;
     return "no microVM gets ready; the launcher's log says why";
   }
 
-  /** A guest that has served nobody, or only this principal. `runner_busy`: none was free in time. */
+  /** Leases a guest that has served nobody, or only this principal. Throws `runner_busy` when none is free in time. */
   async take(principal: string, signal: AbortSignal): Promise<Lease<G>> {
     signal.throwIfAborted();
     const member = this.#find(principal) ?? (await this.#wait(principal, signal));
@@ -162,14 +162,14 @@ export class Pool<G extends Pooled> {
     }
   }
 
-  /** It takes no processor until it has something to do. */
+  /** Stops a guest, so that it takes no processor until it has something to do. */
   #rest(member: Member<G>): void {
     if (member.isAtRest || member.state === "ending") return;
     member.isAtRest = true;
     member.guest.pause();
   }
 
-  /** One that knows the principal first. */
+  /** Prefers a ready guest that has served this principal to a fresh one. */
   #find(principal: string): Member<G> | undefined {
     const ready = [...this.#members].filter(({ state }) => state === "ready");
     return (
@@ -205,19 +205,19 @@ export class Pool<G extends Pooled> {
     });
   }
 
-  /** Gives ready guests to those who wait, first come, first served. */
+  /** Gives ready guests to the waiting runs, first come, first served. */
   #assign(): void {
     for (const waiter of [...this.#waiting]) {
       const member = this.#find(waiter.principal);
       if (member === undefined) continue;
-      // Taken before the waiter's turn of the event loop comes.
+      // Marks the guest as taken now, because the waiter continues only later.
       this.#change(member, "busy");
       waiter.give(member);
     }
     this.#fill();
   }
 
-  /** Boots what is missing. One that waits for a principal's next run makes room for those who wait now. */
+  /** Boots missing guests. At the limit, a guest that is kept for its principal's next run is evicted for a run that waits now. */
   #fill(): void {
     const { most, ahead, booting: bootsAtOnce } = this.#options;
     for (;;) {
@@ -286,7 +286,10 @@ export class Pool<G extends Pooled> {
     this.#assign();
   }
 
-  /** Boots one, whose failure or success decides about more; another one's success has decided already. */
+  /**
+   * Retries after a failed boot. While boots fail, it boots a single guest, whose outcome decides about more. If another boot has succeeded, it
+   * fills the pool.
+   */
   #retry(): void {
     if (this.#failures === 0) this.#fill();
     else if (!this.#isClosed && this.counts.booting === 0) void this.#boot();
@@ -297,7 +300,7 @@ export class Pool<G extends Pooled> {
     if (member.state === "ready") this.#end(member, "age");
   }
 
-  /** One after the other: while one is replaced, the rest are there for runs. */
+  /** Replaces unused guests one at a time, so that the others stay ready for runs. */
   #stayedUnused(member: Member<G>): void {
     if (member.state !== "ready" || member.principal !== undefined) return;
     const { booting, ending } = this.counts;
@@ -320,13 +323,13 @@ export class Pool<G extends Pooled> {
     }
     this.#members.delete(member);
     member.state = "ending";
-    // A timer would hold what its guest holds, for an hour.
+    // A pending timer would keep the guest's resources for an hour.
     for (const timer of [member.untilRest, member.untilOld, member.untilUnused]) clearTimeout(timer);
-    // Its boot has failed, which is looked at there.
+    // A guest that ends while it boots is handled in #boot.
     if (state !== "booting") this.#fill();
   }
 
-  /** Resolves when no guest is left. */
+  /** Ends all guests. Resolves when none is left. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const members = [...this.#members];
@@ -335,7 +338,7 @@ export class Pool<G extends Pooled> {
   }
 }
 
-/** Rejects, too, when the guest ends before. */
+/** Also rejects when the guest ends first. */
 async function readyOrGone(guest: Pooled): Promise<void> {
   const gone = guest.ended.then((reason) => {
     throw new Error(reason);

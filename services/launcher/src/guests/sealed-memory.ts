@@ -1,4 +1,4 @@
-/** Memory for a guest that is saved, and shared by those that go on from it (guest/sealed-memory.c). */
+/** Memory of a saved guest, which the guests that resume from it share (guest/sealed-memory.c). */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
@@ -7,7 +7,7 @@ import { createInterface } from "node:readline/promises";
 export class SealedMemory {
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown[]>;
-  /** Open for reading and writing; a process that is given it may map it. */
+  /** Open for reading and writing; a process that inherits it may map it. */
   readonly descriptor: number;
 
   private constructor(child: ChildProcess, ended: Promise<unknown[]>, descriptor: number) {
@@ -20,7 +20,7 @@ export class SealedMemory {
   static async open(program: string): Promise<SealedMemory> {
     const child = spawn(program, { env: {}, stdio: ["pipe", "pipe", "inherit"] });
     const ended = once(child, "close");
-    // Who waits for it is told.
+    // Prevents an unhandled rejection; whoever awaits it still gets the error.
     ended.catch(() => undefined);
     const line = once(createInterface({ input: child.stdout }), "line");
     const [number] = (await Promise.race([line, ended])) as unknown[];
@@ -28,7 +28,7 @@ export class SealedMemory {
     return new SealedMemory(child, ended, openSync(`/proc/${child.pid}/fd/${number}`, "r+"));
   }
 
-  /** Nobody can change it any more. Rejects while it is mapped by somebody who could. */
+  /** Seals the memory: nobody can change it any more. Rejects while a process that could change it has it mapped. */
   async seal(): Promise<void> {
     this.#child.stdin?.end();
     const [code] = await this.#ended;

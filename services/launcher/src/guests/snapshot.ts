@@ -1,8 +1,8 @@
 /**
- * A guest whose runner takes runs and has served nobody, as guests go on from it: many times faster than they boot. What they share with
- * it and each other is no secret: neither a key nor a program of anybody has been in it. Each gets the time and new random numbers before
- * anything else (Guest.update). They share its memory, which is sealed; what one writes is its own. The files have no names, so nothing is
- * left of them.
+ * The saved state of a guest whose runner accepts runs and that has served nobody. Guests resume from it many times faster than they boot. What
+ * they share with it and each other is not secret: it never had a key or a caller's program in it. Each guest first gets the time and new random
+ * numbers (Guest.ready). The shared memory is sealed; what a guest writes is private to it. The files have no names, so nothing of them is left
+ * behind.
  */
 import { chownSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -12,13 +12,13 @@ import { SealedMemory } from "./sealed-memory.ts";
 import { warmUp } from "./warm-up.ts";
 
 const SEALED_MEMORY = "sealed-memory";
-/** Memory, whatever /tmp is. */
+/** In memory, whatever /tmp is. */
 const FOLDER = "/dev/shm";
 const OWN = `svc-launcher-${process.pid}-`;
 const NAME = /^svc-launcher-(\d+)-/;
 /**
- * The time of the guest that is saved. OpenSSL's generators of random numbers, which a guest has inherited, take new ones of the kernel
- * when a day has passed since they last did.
+ * How far in the past the saved guest's clock is. A guest inherits the state of OpenSSL's random generators, which reseed from the kernel when a
+ * day has passed since the last time. When a resumed guest's clock is set to the present, that day has passed.
  */
 const BEFORE_MS = 86_400_000;
 
@@ -28,9 +28,9 @@ export interface User {
 }
 
 export interface SnapshotOptions {
-  /** Of the guest that is saved. */
+  /** User of the guest that is saved. */
   user: User;
-  /** Programs of these are run in it first. */
+  /** Languages whose programs run in it before it is saved. */
   languages: readonly string[];
   /** Folder that guest/build has made. */
   image: string;
@@ -48,7 +48,7 @@ export class Snapshot {
     this.lastStream = lastStream;
   }
 
-  /** Boots a guest for it. */
+  /** Boots a guest, warms it up and saves it. */
   static async take(options: SnapshotOptions): Promise<Snapshot> {
     sweep();
     const memory = await SealedMemory.open(join(options.image, SEALED_MEMORY));
@@ -63,7 +63,7 @@ export class Snapshot {
   static async #save(memory: SealedMemory, { user, languages, boot }: SnapshotOptions): Promise<Snapshot> {
     const folder = mkdtempSync(join(FOLDER, OWN));
     try {
-      // Its user looks up the socket that its state is written to.
+      // QEMU runs as this user and must reach the socket to which it writes the state.
       chownSync(folder, user.uid, user.gid);
       const guest = boot({ memory: memory.descriptor, folder });
       try {
@@ -80,9 +80,9 @@ export class Snapshot {
     }
   }
 
-  /** For one guest. `devices` is to be closed once its process has it. */
+  /** The state for one guest. The caller closes `devices` once the guest's process has inherited it. */
   state(): SavedState {
-    // Each machine reads it from its beginning.
+    // Opened again, because each machine reads the state from its beginning.
     return {
       memory: this.#memory.descriptor,
       devices: openSync(`/proc/self/fd/${this.#devices}`, "r"),
@@ -95,7 +95,7 @@ export class Snapshot {
   }
 }
 
-/** Removes what launchers that were killed in the midst of it have left. */
+/** Removes what launchers that were killed during a save left behind. */
 function sweep(): void {
   for (const name of readdirSync(FOLDER)) {
     const pid = NAME.exec(name)?.[1];

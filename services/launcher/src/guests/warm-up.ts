@@ -1,7 +1,7 @@
 /**
- * What a guest does before it is saved, so that all guests that go on from it have it behind them: interpreters start and wait for
- * programs, and a few runs let Node compile its code and read pages that nobody has read. The programs are the launcher's own: nobody
- * asks for them, and nobody keeps their outputs (discardingGateway).
+ * Warms up a guest before it is saved, so that no guest that resumes from it has to do this work. Interpreters start and wait for programs. A few
+ * runs make Node compile its code, and load pages that were never read before. The programs are the launcher's own: no caller sent them, and
+ * nobody keeps their outputs (discardingGateway).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { askRound } from "@svc/worker/runner/round";
@@ -15,22 +15,22 @@ const HELLOS: Readonly<Record<string, { name: string; content: string }>> = {
     content: "require('node:fs').writeFileSync('output', '1'); console.log(1)",
   },
 };
-/** Where a caller's names stand elsewhere. */
+/** Stands in for the session, grant and request id of a caller's run. */
 const OWN = "warm-up";
 const ROUNDS = 8;
-/** No further round begins then: an emulated processor takes seconds for each. */
+/** No further round begins after this time: an emulated processor takes seconds for each. */
 const ENOUGH_MS = 15_000;
 const RUN_MS = 120_000;
 const ANSWER_BOUNDS = { maxBytes: 1024 * 1024, maxText: 1024 * 1024 };
 /**
- * Interpreters that load large libraries take their time: a minute and more on a slow emulated processor. Each guest starts what is
- * missing then itself, beside its run, which is worse.
+ * Longest wait for interpreters: those that load large libraries take a minute or more on a slow emulated processor. Each guest would have to
+ * start the missing ones itself beside its run, which is worse.
  */
 const INTERPRETERS_MS = 300_000;
 const POLL_MS = 250;
 const WARM = /^svc_sandbox_warm_jails\{zygote="([^"]*)",number="(waiting|wanted)"\} (\d+)$/gm;
 
-/** `languages`: of the image. Rejects when the guest's runner does not answer. */
+/** `languages`: those of the image. Rejects when the guest's runner does not answer. */
 export async function warmUp(guest: Guest, languages: readonly string[]): Promise<void> {
   const end = performance.now() + INTERPRETERS_MS;
   await interpretersWait(guest, end);
@@ -41,7 +41,7 @@ export async function warmUp(guest: Guest, languages: readonly string[]): Promis
   await interpretersWait(guest, end);
 }
 
-/** However it ends: an operator's limits may be shorter than its first run on a slow machine. */
+/** Runs one program and ignores its outcome: an operator's limits may be too short for its first run on a slow machine. */
 async function hello(guest: Guest, language: string): Promise<void> {
   const file = HELLOS[language];
   if (file === undefined) return;
@@ -54,7 +54,7 @@ async function hello(guest: Guest, language: string): Promise<void> {
   });
 }
 
-/** Until as many wait as its runner wants, or until `end`. */
+/** Waits until as many interpreters wait as the runner wants, or until `end`. */
 async function interpretersWait(guest: Guest, end: number): Promise<void> {
   for (; performance.now() < end; await sleep(POLL_MS)) {
     const call = { method: "GET", path: "/metrics", requestId: OWN } as const;
@@ -62,7 +62,7 @@ async function interpretersWait(guest: Guest, end: number): Promise<void> {
   }
 }
 
-/** Whether as many interpreters wait as are wanted, of a runner's metrics. Pure. */
+/** Whether a runner's metrics show as many waiting interpreters as it wants. Pure. */
 export function areWarm(metrics: string): boolean {
   const counts = [...metrics.matchAll(WARM)];
   const of = (which: string) =>

@@ -1,4 +1,4 @@
-/** Lines of a guest's console: printable, of bounded length, and at most so many. What is beyond is dropped. */
+/** Splits a guest's console into printable lines, with at most MAX_LINE characters each and at most MAX_LINES in all. The rest is dropped. */
 const MAX_LINE = 500;
 const MAX_LINES = 400;
 

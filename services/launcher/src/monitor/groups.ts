@@ -1,6 +1,6 @@
 /**
- * Control groups of guests, one for each: what QEMU and its guest may take of memory, processors and processes, whatever they do. Below
- * one folder of the launcher's, in version 1 and 2. A launcher removes what an earlier one has left, which is empty.
+ * One control group for each guest, in version 1 or 2. It limits memory, processors and processes of QEMU and its guest, whatever they do. All
+ * groups are below one folder of this launcher. A launcher that starts removes the empty groups that an earlier one left.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ export interface GroupLimits {
 
 export interface Group {
   add: (pid: number) => void;
-  /** Once its processes are gone. */
+  /** Call it once the group's processes are gone. */
   remove: () => void;
 }
 
@@ -36,7 +36,7 @@ export class Groups {
     this.#places = places;
   }
 
-  /** Throws where there are none that this process may use. */
+  /** Throws when there are no control groups that this process may use. */
   static open(): Groups {
     const places = placesOf(cgroupMounts(), readFileSync("/proc/self/cgroup", "utf8"));
     const missing = CONTROLLERS.filter(
@@ -81,7 +81,10 @@ export class Groups {
   }
 }
 
-/** The groups of this process, by which its own are found; pure but for version 2, whose groups may not hold processes. */
+/**
+ * Finds where to make the launcher's groups: in version 1 below the groups of this process. In version 2 a group with subgroups may hold no
+ * processes, so this process may move into another group (findJailsGroup). Otherwise pure.
+ */
 function placesOf(mounts: readonly CgroupMount[], own: string): Place[] {
   const unified = mounts.find(
     ({ version, controllers }) => version === 2 && CONTROLLERS.every((name) => controllers.includes(name)),
@@ -99,7 +102,7 @@ function placesOf(mounts: readonly CgroupMount[], own: string): Place[] {
     });
 }
 
-/** What limits are written to which files. Pure. */
+/** Which limits are written to which files. Pure. */
 export function filesOf(
   version: 1 | 2,
   controllers: readonly string[],
@@ -139,7 +142,7 @@ function sweep(folder: string): void {
   }
 }
 
-/** One that is in use, or gone, stays as it is. */
+/** Removes a group; leaves one that is in use, and ignores one that is gone. */
 function removeEmpty(folder: string): void {
   try {
     rmdirSync(folder);

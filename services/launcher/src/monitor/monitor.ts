@@ -1,19 +1,19 @@
-/** What the launcher asks of the program that runs virtual machines; ./qemu.ts is one. */
+/** The launcher's interface to the program that runs virtual machines; ./qemu.ts implements it. */
 import type { Duplex } from "node:stream";
 
-/** Descriptors of what a machine goes on from. */
+/** Descriptors of the saved state from which a machine resumes. */
 export interface SavedState {
-  /** The memory that was saved, which others go on from at the same time: what the machine changes is its own. */
+  /** The saved memory, from which several machines may resume at once. What a machine writes stays private to it. */
   memory: number;
   /** The state of its devices and processors, as `save` wrote it. */
   devices: number;
 }
 
-/** Where a machine can be saved. */
+/** Where the state of a machine is saved. */
 export interface Saving {
-  /** Descriptor of a file that its user may open and write, which becomes its memory. */
+  /** Descriptor of the file that becomes the machine's memory. The machine's user may open and write it. */
   memory: number;
-  /** Of the machine's user; the state of its devices is written to the file DEVICES in it. */
+  /** A folder of the machine's user. The state of the devices is written to the file DEVICES in it. */
   folder: string;
 }
 
@@ -26,17 +26,17 @@ export interface MachineSpec {
   verified: boolean;
   ramMib: number;
   vcpus: number;
-  /** Of the kernel's messages on the console, 0 to 5. */
+  /** Level of the kernel's messages on the console, 0 to 5. */
   logLevel: number;
-  /** Whose the machine's process is; undefined: its starter's. */
+  /** User of the machine's process. Undefined: the user of the process that starts it. */
   user: { uid: number; gid: number } | undefined;
   /** Its control group. */
   group?: { add: (pid: number) => void };
-  /** For `save`. */
+  /** Needed for `save`. */
   saving?: Saving;
-  /** Absent: it boots. */
+  /** State from which the machine resumes. Absent: it boots. */
   from?: SavedState;
-  /** Told of each line of the console. The guest wrote it: it is not to be believed. */
+  /** Called with each line of the console. The guest wrote it, so it is not trusted. */
   onConsole: (line: string) => void;
 }
 
@@ -44,24 +44,24 @@ export interface MachineSpec {
 export interface Wires {
   requests: Duplex;
   gateway: Duplex;
-  /** To its first program. */
+  /** To the guest's first program (channel/control.ts). */
   control: Duplex;
 }
 
 export interface Machine {
   connect(): Wires;
-  /** Resolves when its processors run, which takes a moment where it goes on from a saved state. */
+  /** Resolves when the machine's processors run. After a resume from a saved state this takes a moment. */
   readonly running: Promise<void>;
   /**
-   * Stops it for good, and writes what a machine like it can go on from, as `saving` says. Its process is gone afterwards.
+   * Stops the machine for good and saves its state as `saving` says, so that machines like it can resume from it. Its process is gone afterwards.
    */
   save(): Promise<void>;
-  /** It computes nothing until `resume`, and keeps its memory. */
+  /** Stops the machine until `resume`; it keeps its memory. */
   pause(): void;
   resume(): void;
-  /** Resolves when its process is gone and its memory with it. */
+  /** Kills the machine. Resolves when its process is gone, and its memory with it. */
   end(): Promise<void>;
-  /** Why it is gone. Never rejects. */
+  /** Resolves with the reason when the process is gone. Never rejects. */
   readonly ended: Promise<string>;
   readonly pid: number;
 }

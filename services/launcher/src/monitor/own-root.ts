@@ -1,16 +1,19 @@
 /**
- * A root folder of its own for QEMU, in which there is what it runs from and nothing that is another's: the programs and libraries of
- * the machine, the image of guests, the devices that it needs, and of the processes its own alone. All of it is read-only, and there
- * is no socket to connect to.
+ * QEMU's own root folder. It holds only what QEMU runs from: programs and libraries of the machine, the guests' image, and the devices that it
+ * needs. Of all processes it shows only QEMU's own. Only the folder that a machine is saved to is writable. There is no socket to connect to,
+ * except in that folder during a save.
  */
 
-/** Where the image is in it, and what a machine is saved to. */
+/** Where the image is in this root folder, and the folder that a machine is saved to. */
 export const IMAGE = "/guest";
 export const SAVED = "/saved";
 
 const DEVICES = ["null", "urandom", "kvm"];
 
-/** Runs as root in a mount namespace of its own, whose mounts nobody else sees. $1: folder of the image, $2: of what is saved, or nothing; then the words of the program. */
+/**
+ * Runs as root in its own mount namespace, whose mounts nobody else sees. $1: folder of the image. $2: folder that the machine is saved to, or
+ * empty. Then the program with its arguments.
+ */
 const ENTER = `set -eu
 # They may be below the folder that is covered.
 cd "$1"
@@ -44,7 +47,10 @@ umount -l .
 cd /
 exec "$@"`;
 
-/** The words before those of a program, which root runs. `image`, `saved`: folders that its user may use; only `saved` can be written. */
+/**
+ * The command prefix that starts a program in its own root folder; root runs it. The program's user may use the folders `image` and `saved`, and
+ * can write only `saved`.
+ */
 export function inOwnRoot(image: string, saved = ""): string[] {
   const namespaces = ["--net", "--ipc", "--uts", "--mount", "--propagation", "private"];
   return ["/usr/bin/unshare", ...namespaces, "--", "/bin/sh", "-c", ENTER, "sh", image, saved];

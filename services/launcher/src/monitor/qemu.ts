@@ -1,8 +1,7 @@
 /**
- * QEMU's machine `microvm`: no firmware of a PC, no PCI, no network card. Its process has a user without rights, a root folder of its
- * own (./own-root.ts), namespaces of its own for network, mounts, IPC and names, and QEMU's system call filter; it inherits the wires
- * as sockets without a name, so a guest that took it over finds no file that it may write and no address to connect to. It dies
- * with the launcher.
+ * QEMU's machine type `microvm`: no PC firmware, no PCI, no network card. QEMU's process has an unprivileged user, its own root folder
+ * (./own-root.ts), its own network, mount, IPC and UTS namespaces, and QEMU's system call filter. It inherits the wires as unnamed sockets. So a
+ * guest that took over QEMU finds no file that it may write and no address to connect to. QEMU dies with the launcher.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,23 +17,23 @@ import { DEVICES, type Machine, type MachineSpec, type Monitor, type Wires } fro
 import { IMAGE, inOwnRoot, SAVED } from "./own-root.ts";
 import { Qmp } from "./qmp.ts";
 
-/** Descriptors of the wires, as spawn numbers them, and of what a machine has that is saved or goes on. */
+/** Descriptors, as spawn numbers them: of the wires, and (QMP, MEMORY, STATE) of a machine that is saved or resumes. */
 const WIRES = [3, 4, 5] as const;
 const QMP = 6;
 const MEMORY = 7;
 const STATE = 8;
-/** By which QEMU writes the state of devices: it takes no descriptor for that which it was not handed over a socket. */
+/** Socket to which QEMU writes the state of devices. For a save, QEMU takes a descriptor only if it received it over a socket. */
 const SOCKET = "socket";
-/** The memory is in its file, and not part of what is written. */
+/** The memory stays in its file and is not part of the state that QEMU writes. */
 const CAPABILITIES = { capabilities: [{ capability: "x-ignore-shared", state: true }] };
-/** Code that was translated is kept up to so many MiB. */
+/** `tb-size`: QEMU caches up to this many MiB of translated code. */
 const ACCELERATOR = { kvm: "kvm", tcg: "tcg,thread=multi,tb-size=128" };
 /**
- * A program meets the limits of its jail, as on a host: not that it asks for more memory at once than its guest has, nor the number of
- * open files that the guest's kernel chooses by its memory. It is the one that programs are shown (jail/src/init/proc.c).
+ * As on a host, a program must meet only the limits of its jail. With overcommit it may ask for more memory at once than its guest has. The
+ * kernel would derive the number of open files from the guest's memory; this is the number that programs see (jail/src/init/proc.c).
  */
 const LIMITS_OF_JAILS = ["sysctl.vm.overcommit_memory=1", "sysctl.fs.file-max=1048576"];
-/** For the first program of the guest (guest/boot.c). */
+/** A kernel parameter that the guest's first program reads (guest/boot.c). */
 const UNVERIFIED = "unverified=1";
 const FILTER = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
@@ -55,7 +54,7 @@ export function qemuCommand(accelerator: Accelerator, spec: MachineSpec): string
   ].join(" ");
   const drive = `id=system,file=${IMAGE}/system.erofs,format=raw,if=none,readonly=on,file.locking=off`;
   return [
-    // Until it has its user.
+    // Lets it die with the launcher even before it changes to its user.
     ...confined("KILL", undefined),
     ...inOwnRoot(image, saving?.folder),
     ...confined("KILL", user),
@@ -85,7 +84,7 @@ export function qemuCommand(accelerator: Accelerator, spec: MachineSpec): string
   ];
 }
 
-/** `share`: what the machine writes goes to the file; otherwise it keeps it to itself. */
+/** `share`: the machine's writes go to the file. Otherwise they stay private to the machine. */
 function withMemoryFile(ramMib: number, share: boolean): string[] {
   const file = `mem-path=/proc/self/fd/${MEMORY},share=${share ? "on" : "off"}`;
   return [
@@ -112,7 +111,7 @@ class QemuMachine implements Machine {
       env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
       stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", ...saved],
     });
-    // What its group does not hold does not stay.
+    // A process that cannot join its control group must not run.
     try {
       if (this.#child.pid !== undefined) spec.group?.add(this.#child.pid);
     } catch (error) {
@@ -130,7 +129,7 @@ class QemuMachine implements Machine {
     });
     this.#qmp = saved.length > 0 ? new Qmp(this.#wire(QMP)) : undefined;
     this.running = from === undefined ? Promise.resolve() : this.#goOn();
-    // A caller that waits for it is told.
+    // Prevents an unhandled rejection; a caller that awaits it still gets the error.
     this.running.catch(() => undefined);
   }
 
@@ -196,7 +195,10 @@ class QemuMachine implements Machine {
   }
 }
 
-/** A file of its own, and when it is whole. Until somebody waits for that, a failure is nobody's: a full /dev/shm ends no launcher. */
+/**
+ * Creates a new file; `written` resolves when it is complete. A failure that nobody awaits is ignored, so a full /dev/shm does not end the
+ * launcher.
+ */
 export function newFile(path: string): { file: WriteStream; written: Promise<void> } {
   const file = createWriteStream(path, { flags: "wx", mode: 0o600 });
   const written = finished(file);

@@ -1,4 +1,6 @@
-/** QEMU's own protocol: lines of JSON, one answer for each command. A guest that took QEMU over may write to it, so lines are bounded. */
+/**
+ * Client of QEMU's protocol QMP: lines of JSON, one answer for each command. A guest that took over QEMU may write to it, so lines are bounded.
+ */
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
@@ -17,7 +19,7 @@ export class Qmp {
   readonly #wire: Duplex;
   #rest = "";
   #answered: PromiseWithResolvers<unknown> | undefined;
-  /** Why it takes no command any more. */
+  /** Why no further command is possible. */
   #over: Error | undefined;
 
   constructor(wire: Duplex) {
@@ -27,7 +29,7 @@ export class Qmp {
     wire.on("close", () => this.#end(new Error("QEMU is gone")));
   }
 
-  /** Its answer; rejects with QEMU's error. One at a time. */
+  /** Sends a command and resolves with its answer; rejects with QEMU's error. One command at a time. */
   async command(execute: string, args: object = {}): Promise<unknown> {
     if (this.#over !== undefined) throw this.#over;
     const answered = Promise.withResolvers<unknown>();
@@ -41,7 +43,7 @@ export class Qmp {
     }
   }
 
-  /** Asks for a status until it is another one than these. */
+  /** Polls a status until it is none of `passing`, and resolves with it. */
   async until(execute: string, passing: readonly string[]): Promise<string> {
     for (const end = performance.now() + ANSWER_MS; performance.now() < end; await sleep(POLL_MS)) {
       const { status } = statusSchema.parse(await this.command(execute));
@@ -61,7 +63,7 @@ export class Qmp {
     for (const line of lines) this.#take(line);
   }
 
-  /** Greetings and events are no answers. */
+  /** Takes a line. Greetings and events are not answers, so it ignores them. */
   #take(line: string): void {
     const answer = answerSchema.safeParse(parsed(line)).data;
     if (answer === undefined) return;

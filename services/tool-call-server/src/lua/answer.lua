@@ -1,6 +1,6 @@
 -- Purpose: record the results of calls.
--- Guarantee: atomic; the first result of a call stays; the exchange is renewed. A result may come before its call: a store
---   that crashed may have forgotten the call, which is recorded again where it waits.
+-- Guarantee: atomic; the first result of a call stays; the exchange is renewed. A result may come before its call: a Redis
+--   that crashed may have lost the call, which the request that waits for it records again.
 -- ARGV[3], ARGV[4], …: call id and text of its result, in turn
 -- Returns: how many of the given results are the result of their call now; -1 when there is no exchange
 if redis.call('EXISTS', EXCHANGE) == 0 then

@@ -1,8 +1,8 @@
 -- Purpose: list the calls that have no result yet.
--- Guarantee: one moment's view of the exchange, which is renewed by it. Nothing is listed while the caller may
---   still wait for more.
--- ARGV[3]: 1 to get what there is; 0 to get it only when it is complete
--- ARGV[4..]: the call ids that are asked for; complete means that all are recorded. None: all calls, complete with one.
+-- Guarantee: atomic view of the exchange, whose life is renewed. Nothing is listed while the caller may still wait
+--   for more calls.
+-- ARGV[3]: 1 to list what there is; 0 to list it only when it is complete
+-- ARGV[4..]: the wanted call ids; complete means that all are recorded. None: all calls; complete means that one has no result.
 -- Returns: {'gone'}, {'incomplete'}, or {'listed', undeclared tool as JSON or '', call id, time and text, call id, …}
 if redis.call('EXISTS', EXCHANGE) == 0 then
   return { 'gone' }

@@ -1,12 +1,12 @@
 -- Purpose: record tool calls, or find them again.
 -- Guarantee: atomic; all are recorded, or none when one of them is refused. Execution and call id identify a call, which is
 --   recorded once; nothing is recorded for a wrong token or an undeclared tool; the first undeclared tool is remembered.
--- ARGV[3]: hash of the callback token (hashes are compared: where two differ tells nothing about the token)
+-- ARGV[3]: hash of the callback token (comparing hashes: the place where two differ reveals nothing about the token)
 -- ARGV[4]: most calls of an exchange   ARGV[5]: most bytes of their texts together
 -- ARGV[6..]: for each call its id, the name of its tool as JSON, its text, a digest of what it asks for; no id twice. Calls of one id with
 --   equal digests are the same.
--- Returns: {'unopened'} without an exchange, {'refused'}, {'undeclared'}, {'full'}, {'large'}, {'other'}: an id is another call's; or how the
---   first call stands: {'answered', text of the result, new}, {'waiting', ms left, new}; `new`: how many calls were new
+-- Returns: {'unopened'} without an exchange, {'refused'}, {'undeclared'}, {'full'}, {'large'}, {'other'}: an id belongs to another call; or the
+--   state of the first call: {'answered', text of the result, new}, {'waiting', ms left, new}; `new`: how many calls were new
 local token = redis.call('HGET', EXCHANGE, 'token')
 if not token then
   return { 'unopened' }

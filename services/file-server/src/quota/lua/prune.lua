@@ -1,8 +1,8 @@
--- Purpose: give back the room of what a look at the whole store did not find, and of reservations whose time has passed.
--- Guarantee: atomic; what was noted since the look began stays.
+-- Purpose: release the quota of objects that a recount did not find, and of expired reservations.
+-- Guarantee: atomic; what was settled since the recount began stays.
 -- KEYS[1]: svc:quota:entries:<account>   KEYS[2]: svc:quota:sizes:<account>   KEYS[3]: svc:quota:accounts
--- ARGV[1]: account   ARGV[2]: when the look began, in ms of Redis   ARGV[3]: most objects of one call
--- Returns: objects that were given back, bytes and objects that stay.
+-- ARGV[1]: account   ARGV[2]: when the recount began, in ms by Redis's clock   ARGV[3]: most objects of one call
+-- Returns: number of released objects, bytes and objects that stay.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local pruned = 0

@@ -1,5 +1,5 @@
--- Purpose: give back the room of objects of one account that are not stored or no longer.
--- Guarantee: atomic; an object that holds none changes nothing.
+-- Purpose: release the quota of objects of one account that were not stored or are gone.
+-- Guarantee: atomic; an object that holds no quota changes nothing.
 -- KEYS[1]: svc:quota:entries:<account>   KEYS[2]: svc:quota:sizes:<account>
 -- ARGV: addresses of the objects
 for _, address in ipairs(ARGV) do

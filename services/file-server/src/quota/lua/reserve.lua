@@ -1,10 +1,10 @@
--- Purpose: set room aside for objects of one account before anything shows them, if its quota has the room.
--- Guarantee: atomic over all file servers, so an account never holds more than its quota. Reservations whose time has passed are
---   free. An object that is asked for again counts once, and one that is stored needs no room: it never changes.
+-- Purpose: reserve quota for objects of one account before they are visible, if the quota allows it.
+-- Guarantee: atomic over all file servers, so an account never holds more than its quota. Expired reservations are released first.
+--   An object that is reserved again counts once. A stored object needs no reservation, because it never changes.
 -- KEYS[1]: svc:quota:entries:<account>   KEYS[2]: svc:quota:sizes:<account>   KEYS[3]: svc:quota:accounts
 -- ARGV[1]: account   ARGV[2]: most bytes, 0: any   ARGV[3]: most objects, 0: any
 -- ARGV[4]: life of a reservation in ms   ARGV[5]: life of the keys in ms   ARGV[6..]: address and bytes of each object, in turn
--- Returns: what has no room ('bytes', 'objects' or ''), bytes and objects in use before, bytes and objects that were asked for.
+-- Returns: the exceeded limit ('bytes', 'objects' or ''), bytes and objects in use before, bytes and objects that were asked for.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for _, address in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(-' .. now, '(0')) do

@@ -1,4 +1,4 @@
--- Purpose: note that objects of one account are stored, whether room was set aside for them or not.
+-- Purpose: record that objects of one account are stored, whether quota was reserved for them or not.
 -- Guarantee: atomic; each object counts once, as seen now.
 -- KEYS[1]: svc:quota:entries:<account>   KEYS[2]: svc:quota:sizes:<account>   KEYS[3]: svc:quota:accounts
 -- ARGV[1]: account   ARGV[2]: life of the keys in ms   ARGV[3..]: address and bytes of each object, in turn
