@@ -1,4 +1,4 @@
-/** The editor. In a shadow root its styles are adopted sheets, which the content security policy need not allow. */
+/** The code editor. In a shadow root its styles are adopted style sheets, which need no permission in the content security policy. */
 import { javascript } from "@codemirror/lang-javascript";
 import { python } from "@codemirror/lang-python";
 import { defaultHighlightStyle, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
@@ -23,13 +23,13 @@ const MODES: Readonly<Record<string, () => ReturnType<typeof python>>> = {
 const LOOK = EditorView.theme({
   "&": { height: "40vh", border: "1px solid #888" },
   ".cm-scroller": { overflow: "auto" },
-  // Colours of the text are made for the plain background.
+  // The text colours are chosen for the plain background.
   "& .cm-activeLine, & .cm-activeLineGutter": { backgroundColor: "transparent" },
 });
-/** As the page is: one of them is on. */
+/** Follows the colour scheme of the page when it loads. */
 const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
 
-/** Two colours of the themes have too little contrast (WCAG 2.2, 1.4.3). */
+/** Replaces a colour of each theme that has too little contrast (WCAG 2.2, 1.4.3). */
 const READABLE = HighlightStyle.define([
   isDark
     ? { tag: [tags.name, tags.deleted, tags.character, tags.propertyName], color: "#f28b93 !important" }

@@ -1,6 +1,6 @@
 import { HELLO } from "../../packages/contracts/src/hello-programs.ts";
 
-/** What the editor shows first in a language. */
+/** The program that the editor shows first for each language. */
 export const EXAMPLES: Readonly<Record<string, string>> = {
   ...HELLO,
   python: `import time

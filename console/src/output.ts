@@ -1,9 +1,9 @@
 /**
- * What a program wrote, as text nodes: it is never read as HTML. Pieces are gathered and added once a frame. No more than
- * SHOWN_CHARS in MAX_PIECES nodes are shown; all of it is kept for download (the service bounds it).
+ * Shows the output of a program as text nodes, so that it is never parsed as HTML. Pieces are gathered and added once per frame. At
+ * most SHOWN_CHARS characters in MAX_PIECES nodes are shown. All output is kept for download (the service limits it).
  */
 export const SHOWN_CHARS = 200_000;
-/** Changes between the two streams. More would make the page slow long before the characters do. */
+/** Maximum nodes; each change between the two streams starts one. More would make the page slow long before the characters do. */
 const MAX_PIECES = 2000;
 export type Stream = "stdout" | "stderr";
 
@@ -24,7 +24,7 @@ export class Output {
   /** Characters so far. */
   written = 0;
 
-  /** `onCut`: from now on not all is shown. */
+  /** Calls `onCut` when some output is no longer shown. */
   showIn(place: HTMLElement, onCut: () => void): void {
     this.#place = place;
     this.#onCut = onCut;
@@ -75,7 +75,7 @@ export class Output {
     }
   }
 
-  /** The node that text of a stream goes to; undefined when there are too many. */
+  /** The node that takes the text of a stream; undefined if there are too many nodes. */
   #pieceOf(stream: Stream): HTMLElement | undefined {
     if (this.#place === undefined) return undefined;
     if (this.#last?.className === stream) return this.#last;

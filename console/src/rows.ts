@@ -1,12 +1,12 @@
 /**
- * The first rows of a file that a program wrote, as text, with the first columns of each. Work and memory grow no faster than the
- * file, whatever is in it: the page reads such files by itself. Pure.
+ * Reads the first rows of a file that a program wrote, with the first columns of each, as text. The page reads such files without
+ * being asked. So work and memory grow no faster than the file, whatever it contains. Pure.
  */
 const MAX_ROWS = 100;
 const MAX_COLUMNS = 30;
 const DELIMITERS = [",", ";", "\t", "|"];
 
-/** Undefined: it has no rows. The first row has the names of the columns. */
+/** Undefined if there are no rows. The first row has the names of the columns. */
 export function rowsOf(name: string, text: string): string[][] | undefined {
   const isJson = name.toLowerCase().endsWith(".json");
   const rows = isJson ? rowsOfRecords(JSON.parse(text)) : rowsOfLines(text);
@@ -24,7 +24,7 @@ function rowsOfRecords(value: unknown): string[][] {
 const cell = (value: unknown): string =>
   typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
 
-/** Fields as of RFC 4180, with the delimiter that the first line has most of. Empty lines are left out. */
+/** Fields as in RFC 4180, with the delimiter that is most frequent in the first line. Empty lines are left out. */
 function rowsOfLines(text: string): string[][] {
   const [first = ""] = text.split(/[\r\n]/, 1);
   const count = (delimiter: string) => first.split(delimiter).length;
@@ -44,7 +44,7 @@ function rowsOfLines(text: string): string[][] {
   return rows;
 }
 
-/** In quotes, or up to the next delimiter or the end of the line. What stands behind closing quotes belongs to it. */
+/** A quoted field, or the text up to the next delimiter or line end. Text after the closing quotes belongs to the field. */
 function fieldAt(text: string, at: number, plain: RegExp): { value: string; end: number } {
   let value = "";
   let end = at;
@@ -58,7 +58,7 @@ function fieldAt(text: string, at: number, plain: RegExp): { value: string; end:
   return { value, end: Math.max(end, plain.lastIndex) };
 }
 
-/** The end of the text where none closes. */
+/** The end of the text if there is no closing quote. */
 function closingQuote(text: string, from: number): number {
   for (let at = from; ; at += 2) {
     at = text.indexOf('"', at);

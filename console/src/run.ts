@@ -1,4 +1,4 @@
-/** One run: its output while it comes, then how it ended. */
+/** Follows one run: its output as it arrives, then how it ended. */
 import type { RunEvent } from "../../packages/client/src/events.ts";
 import type { Result } from "../../packages/client/src/results.ts";
 import type { Output } from "./output.ts";
@@ -12,7 +12,7 @@ export async function follow(events: AsyncIterable<RunEvent>, output: Output): P
   throw new Error("The answer ended without a result.");
 }
 
-/** In words. Of an output beyond its limit: how much the service kept, which is all there is to download. */
+/** Describes the end of a run. For output beyond its limit it says how much the service kept; no more can be downloaded. */
 export function endOf({ code, status, signal, message, stdout, stderr }: Result): string {
   if (status !== null && status !== undefined) {
     const kept = status === "OL" ? stdout : status === "EL" ? stderr : undefined;

@@ -3,7 +3,7 @@
 export interface Asked {
   language: string;
   code: string;
-  /** Uploads that the run is given. */
+  /** Uploaded files that the run gets. */
   files?: readonly { id: string; storage_session_id: string; name: string }[];
   session?: string;
 }
@@ -48,7 +48,7 @@ console.log(result.stdout);
 `;
 }
 
-/** A text of JSON is one of Python. */
+/** Uses JSON strings, which are also Python strings. */
 export function asPython({ language, code, files = [], session }: Asked, { url, hasToken }: Place): string {
   const options = [JSON.stringify(url), ...(hasToken ? ['token=os.environ["SVC_TOKEN"]'] : [])];
   const fields = [

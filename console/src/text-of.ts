@@ -1,2 +1,2 @@
-/** What a person is told of an error. */
+/** The text of an error that is shown to a person. */
 export const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

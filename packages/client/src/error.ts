@@ -1,6 +1,6 @@
-/** What went wrong, as the service told it. A class for each code is in errors.generated.ts. */
+/** The errors that the client throws. errors.generated.ts has a class for each code of the service. */
 
-/** Of an error that the service did not tell: there was no answer, or none of its own. */
+/** Code of an error that the service did not report: there was no response, or it came from something else. */
 export const CONNECTION_FAILED = "connection_failed";
 
 export interface ErrorFields {
@@ -8,11 +8,11 @@ export interface ErrorFields {
   code: string;
   /** HTTP status; 0 without an answer. */
   status: number;
-  /** For the logs of the service. */
+  /** Identifies the request in the logs of the service. */
   requestId?: string | undefined;
-  /** The wrong places of the request. */
+  /** The invalid fields of the request. */
   details?: readonly { path: string; problem: string }[] | undefined;
-  /** Seconds after which to send the request again, where the service said so. */
+  /** Seconds to wait before sending the request again, if the service said so. */
   retryAfter?: number | undefined;
 }
 
@@ -34,7 +34,7 @@ export class SvcError extends Error {
   }
 }
 
-/** An answer that had begun broke off. */
+/** The connection broke after the response had begun. */
 export class ConnectionLostError extends SvcError {
   constructor(cause: unknown) {
     super(
@@ -45,7 +45,7 @@ export class ConnectionLostError extends SvcError {
   }
 }
 
-/** No answer came, or none of the service. Whether the request had an effect is not known. */
+/** There was no response, or it did not come from the service. Whether the request had an effect is not known. */
 export class ConnectionFailedError extends SvcError {
   constructor(message: string, fields: Partial<ErrorFields> = {}, options?: ErrorOptions) {
     super(message, { code: CONNECTION_FAILED, status: 0, ...fields }, options);

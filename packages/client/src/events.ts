@@ -1,4 +1,4 @@
-/** What a program does while it runs. `result` is the last event; an error of the service is thrown. */
+/** Events of a running program. `result` is the last event; errors of the service are thrown. */
 import type { ExecResponse } from "./api.generated.ts";
 import { ConnectionFailedError, ConnectionLostError, SvcError } from "./error.ts";
 import { CODES } from "./errors.generated.ts";
@@ -13,7 +13,7 @@ export type RunningEvent =
 
 export type RunEvent = RunningEvent | { type: "result"; result: Result };
 
-/** The events of an answer. `Answer`: what its last event holds. Leaving the loop early closes the connection. */
+/** The events of a response. `Answer`: the data of its last event. Leaving the loop early closes the connection. */
 export async function* eventsOf<Answer>(
   response: Response,
   signal: AbortSignal | undefined,
@@ -44,7 +44,7 @@ export async function* eventsOf<Answer>(
   throw new ConnectionFailedError("The connection ended before the program did.");
 }
 
-/** The usual status of the error's code: the response had its own before the program ran. */
+/** The usual status of the error's code. The status of the response does not help: it was sent before the program ran. */
 const statusOf = (told: unknown): number | undefined => CODES[String(Object(told).error)]?.status;
 
 export async function* runEvents(

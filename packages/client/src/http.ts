@@ -1,4 +1,4 @@
-/** Requests to the service: address, credentials, errors as classes, and repeats where the service says that they are safe. */
+/** Sends requests to the service: address, credentials, errors as classes, and retries where the service says that they are safe. */
 import type { ErrorBody } from "./api.generated.ts";
 import { ConnectionFailedError, SvcError } from "./error.ts";
 import { CODES } from "./errors.generated.ts";
@@ -7,19 +7,19 @@ import { piecesOf } from "./pieces.ts";
 export interface SvcOptions {
   /** Address of the service, with or without /v1. */
   baseUrl: string;
-  /** Access token or API key; without one where the service wants none. */
+  /** Access token or API key. Omit it if the service requires none. */
   token?: string | undefined;
-  /** In the place of the global fetch: a proxy, a test, other TLS settings. */
+  /** Replaces the global fetch, for a proxy, a test, or other TLS settings. */
   fetch?: typeof globalThis.fetch | undefined;
-  /** How often a request is repeated by itself, where its error says that it is safe (2). */
+  /** Maximum automatic retries of a request whose error says that a retry is safe. Default: 2. */
   maxRetries?: number | undefined;
 }
 
 /** What every method takes as its last argument. */
 export interface CallOptions {
-  /** Ends the call. A run that waits for it is cancelled. */
+  /** Aborts the call. If the call waits for a run, the run is cancelled. */
   signal?: AbortSignal | undefined;
-  /** X-Request-Id: the logs of the service know it. */
+  /** Sent as X-Request-Id; appears in the logs of the service. */
   requestId?: string | undefined;
 }
 
@@ -29,14 +29,14 @@ export interface Request extends CallOptions {
   path: string;
   headers?: Readonly<Record<string, string>>;
   body?: string | Blob;
-  /** After `rate_limited` it comes again until it is let in, however often and however late that is. */
+  /** Retries after `rate_limited` until the service admits the request, without a limit on retries or time. */
   waitsOutLimits?: boolean;
 }
 
 const MAX_RETRIES = 2;
-/** No longer than this is waited before a repeat, but for limits that are waited out. */
+/** Longest pause before a retry, except with `waitsOutLimits`. An error that demands more is thrown. */
 const MAX_PAUSE_MS = 30_000;
-/** Of setTimeout; a longer one ends at once. */
+/** Longest delay of setTimeout; a longer one fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const PAUSE_MS = 500;
 
@@ -49,12 +49,12 @@ export class Http {
   constructor({ baseUrl, token, fetch = globalThis.fetch, maxRetries = MAX_RETRIES }: SvcOptions) {
     this.#base = `${baseUrl.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`;
     this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    // As a method of this object a browser's fetch refuses to run.
+    // A browser's fetch throws if it is called as a method of this object.
     this.#fetch = (...call) => fetch(...call);
     this.#maxRetries = maxRetries;
   }
 
-  /** The answer of a success. Throws SvcError otherwise, the signal's reason when it is aborted, and NotReadableError of a file to upload. */
+  /** Returns a successful response. Otherwise throws SvcError, the reason of an aborted signal, or NotReadableError of a file to upload. */
   async send(request: Request): Promise<Response> {
     for (let repeats = 0; ; ) {
       try {
@@ -77,7 +77,7 @@ export class Http {
     return parsed(await this.send(request), request.signal);
   }
 
-  /** A request whose success has no body. Any other answer is not the service's, whatever its status says. */
+  /** For a request whose success is 202 or 204. Any other successful response does not come from the service. */
   async done(request: Request): Promise<void> {
     const { status, body } = await this.send(request);
     if (status === 202 || status === 204) return;
@@ -97,13 +97,13 @@ export class Http {
         },
         ...(body === undefined ? {} : { body }),
         ...(signal === undefined ? {} : { signal }),
-        // The service redirects nowhere; who does, a page to log in for instance, would get the program or give its own answer.
+        // The service never redirects. The target of a proxy's redirect, such as a login page, would get the program or respond itself.
         redirect: "manual",
       });
     } catch (cause) {
       signal?.throwIfAborted();
       const why: unknown = Object(cause).cause;
-      // A fault of the caller's own file says nothing of the service.
+      // A file of the caller that cannot be read is not a failure of the service.
       if (why instanceof DOMException && why.name === "NotReadableError") throw why;
       throw new ConnectionFailedError(`The service at ${this.#base} ${whyNone(why)}.`, {}, { cause });
     }
@@ -114,13 +114,13 @@ export class Http {
   }
 }
 
-/** Node's fetch waits 300 s for the beginning of an answer, which that of a long run may take. */
+/** Node's fetch waits 300 s for the start of a response. A long run may take longer. */
 const whyNone = (why: unknown): string =>
   Object(why).code === "UND_ERR_HEADERS_TIMEOUT"
     ? "did not answer for as long as fetch waits; watch long runs by stream, or make them jobs"
     : "cannot be reached";
 
-/** The JSON of a success. */
+/** The JSON of a successful response. */
 export async function parsed<T>(response: Response, signal: AbortSignal | undefined): Promise<T> {
   try {
     return (await response.json()) as T;
@@ -134,7 +134,7 @@ export async function parsed<T>(response: Response, signal: AbortSignal | undefi
   }
 }
 
-/** Errors of the service have at most 16 KiB; what is longer comes from something else, and may never end. */
+/** Errors of the service have at most 16 KiB. A longer body comes from something else, and may never end. */
 const MAX_ERROR_BYTES = 64 * 1024;
 
 async function bodyOf({ body }: Response): Promise<unknown> {
@@ -154,7 +154,7 @@ async function bodyOf({ body }: Response): Promise<unknown> {
   }
 }
 
-/** `body`: what the service said, or anything that a proxy did. */
+/** `body`: the error body of the service, or anything that a proxy sent. */
 export function errorOf(status: number, body: unknown, retryAfter?: number): SvcError {
   const { error, message, request_id, details } = Object(body) as Partial<ErrorBody>;
   if (typeof error !== "string" || typeof message !== "string") return notOurs(status);

@@ -1,7 +1,7 @@
-/** What a program is given, as callers write it, and as the service takes it. */
+/** Inputs of a program: the form that callers write, and the form that the service takes. */
 import type { ExecRequestInput, ProgrammaticStartInput } from "./api.generated.ts";
 
-/** A stored file: an upload, a file of a result, or these fields of one. Further ones are left out. */
+/** A stored file: an upload, a file of a result, or an object with these fields. Other fields are not sent. */
 export interface StoredFile {
   id: string;
   storage_session_id: string;
@@ -52,7 +52,7 @@ function fileOf(file: InputFile): object {
   return { id, storage_session_id, name, kind, resource_id, version, entity_id };
 }
 
-/** More arguments than this may not fit on a stack. */
+/** Bytes per call. Each byte is an argument, and more of them may not fit on a stack. */
 const PIECE = 0x8000;
 
 function base64(bytes: Uint8Array): string {

@@ -1,4 +1,4 @@
-/** Programs that nobody waits for. */
+/** Jobs: programs that run without a caller that waits for them. */
 import type { CreatedJob, ExecResponse, JobList, Job as KeptJob } from "./api.generated.ts";
 import { type RunEvent, runEvents } from "./events.ts";
 import type { CallOptions, Http } from "./http.ts";
@@ -7,15 +7,15 @@ import { type Result, withFiles } from "./results.ts";
 import { Turns } from "./turns.ts";
 
 export interface CreateOptions extends CallOptions {
-  /** The same key and program make one job, for ten minutes. */
+  /** Within ten minutes, the same key and program create only one job. */
   idempotencyKey?: string | undefined;
 }
 
 export type Job = Omit<KeptJob, "result"> & { result?: Result };
 
-/** Of one request; longer waits are several. */
+/** Longest wait of one request; a longer wait takes several requests. */
 const WAIT_MS = 30_000;
-/** So many may a caller have open in a process of the service. One that is refused for it counts as a request all the same. */
+/** Waits that a caller may have open in one process of the service. A wait beyond this limit is refused, but counts as a request. */
 const WAITS_AT_ONCE = 32;
 
 export class Jobs {
@@ -40,12 +40,12 @@ export class Jobs {
     });
   }
 
-  /** `waitMs`: answer when it has ended, after that time at the latest (30,000 at most). */
+  /** `waitMs`: waits until the job has ended, but at most for this time (maximum 30,000). */
   get(id: string, { waitMs, ...options }: CallOptions & { waitMs?: number } = {}): Promise<Job> {
     return this.#get(id, waitMs, options);
   }
 
-  /** The job when it has ended. Of more than 32 at once each waits in its turn, and its end may be told a little later. */
+  /** Waits until the job has ended. More than 32 waits at once take turns, so each may learn of the end a little later. */
   async wait(id: string, options: CallOptions = {}): Promise<Job> {
     const ask = () => this.#get(id, WAIT_MS, { ...options, waitsOutLimits: true });
     for (;;) {
@@ -68,7 +68,7 @@ export class Jobs {
     return result === undefined ? job : { ...job, result: withFiles(result as ExecResponse, this.#http) };
   }
 
-  /** The newest first, a hundred at once; `next_cursor` goes on. */
+  /** Lists jobs, the newest first, a hundred per page. `next_cursor` leads to the next page. */
   list({ cursor, ...options }: CallOptions & { cursor?: string | undefined } = {}): Promise<JobList> {
     const query = cursor === undefined ? "" : `?cursor=${encodeURIComponent(cursor)}`;
     return this.#http.json({ method: "GET", path: `/jobs${query}`, ...options });
@@ -79,7 +79,7 @@ export class Jobs {
     await this.#http.done({ method: "DELETE", path: `/jobs/${encodeURIComponent(id)}`, ...options });
   }
 
-  /** From the beginning of its program to its end. Leaving early does not cancel the job. */
+  /** The events of a job, from the start of its program to its end. Leaving the loop early does not cancel the job. */
   async *events(id: string, options: CallOptions = {}): AsyncGenerator<RunEvent, void> {
     const path = `/jobs/${encodeURIComponent(id)}/events`;
     const response = await this.#http.send({ method: "GET", path, ...options });

@@ -1,4 +1,4 @@
-/** The bytes of a body as they come. Leaving early closes the connection. */
+/** The bytes of a body as they arrive. Leaving the loop early closes the connection. */
 export async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   const reader = body.getReader();
   try {

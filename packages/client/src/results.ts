@@ -1,4 +1,4 @@
-/** Answers of the service, with files that can be read. */
+/** Responses of the service, with files that can be read. */
 import type {
   ExecResponse,
   ProgrammaticResponse,
@@ -17,7 +17,7 @@ export interface Readable {
 }
 
 export type ResultFile = ExecResponse["files"][number] & Readable;
-/** Whose a file is, where it is not the caller's. */
+/** The owner of a file that does not belong to the caller. */
 interface Owner {
   kind?: "user" | "agent" | "skill" | undefined;
   resource_id?: string | undefined;
@@ -34,7 +34,7 @@ type WithFiles<Answer> = Answer extends { files: unknown }
 /** How a program that calls tools ended. */
 export type ToolResult = WithFiles<Ended>;
 
-/** What finds a stored file. Those of agents and skills are found by whose they are. */
+/** The fields that locate a stored file. Files of agents and skills are located by their owner, too. */
 interface Stored extends Owner {
   id: string;
   storage_session_id: string;

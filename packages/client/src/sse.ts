@@ -1,4 +1,4 @@
-/** Reads server-sent events (WHATWG HTML, section 9.2.6) off a body. One pass, linear; an event has a bound. */
+/** Parses server-sent events (WHATWG HTML, section 9.2.6) from a body, in one pass and linear time. The size of an event is bounded. */
 import { piecesOf } from "./pieces.ts";
 
 export interface ServerEvent {
@@ -6,7 +6,7 @@ export interface ServerEvent {
   data: string;
 }
 
-/** Characters of one event. More than any answer of the service has. */
+/** Maximum characters of one event. No response of the service has as many. */
 const MAX_EVENT = 128 * 1024 * 1024;
 const LINE_END = /\r\n|\n|\r/g;
 
@@ -48,7 +48,7 @@ async function* textOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string,
   for await (const piece of piecesOf(body)) yield decoder.decode(piece, { stream: true });
 }
 
-/** Splits text that comes in pieces. A carriage return at the end of a piece may be half of a line end. */
+/** Splits text that arrives in pieces into lines. A carriage return at the end of a piece may be half of a line end. */
 class Lines {
   readonly #max: number;
   #parts: string[] = [];

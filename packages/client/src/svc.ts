@@ -1,4 +1,4 @@
-/** The client: a method for what the service does, under the names that the service gives it. */
+/** The client: a method for each operation of the service, with the names that the service uses. */
 import type { ExecResponse, Languages, UploadResponse } from "./api.generated.ts";
 import { type RunEvent, runEvents } from "./events.ts";
 import { type CallOptions, Http, type SvcOptions } from "./http.ts";
@@ -9,22 +9,22 @@ import { Sessions } from "./sessions.ts";
 import { type Tools, WithTools } from "./tools.ts";
 
 export interface RunOptions extends CallOptions {
-  /** The same key and program are run once, for ten minutes. */
+  /** Within ten minutes, the same key and program run only once. */
   idempotencyKey?: string | undefined;
 }
 
 export interface UploadOptions extends CallOptions {
-  /** Path under which programs find it; by default the name of the file. */
+  /** Path under which programs find the file. Default: the name of the file. */
   name?: string | undefined;
-  /** The type of the Blob, unless it is given. */
+  /** Default: the type of the Blob. */
   contentType?: string | undefined;
-  /** Whose it is: the caller's, or that of an agent or a skill, which every user of the tenant may read. */
+  /** Owner of the file: the caller, or an agent or a skill. Every user of the tenant may read files of agents and skills. */
   kind?: "user" | "agent" | "skill" | undefined;
   /** Id of the agent or skill. */
   resourceId?: string | undefined;
-  /** Of the skill. */
+  /** Version of the skill. */
   version?: number | undefined;
-  /** Programs cannot change it. */
+  /** Programs cannot change the file. */
   readOnly?: boolean | undefined;
 }
 
@@ -39,28 +39,28 @@ export class Svc {
     this.sessions = new Sessions(this.#http);
   }
 
-  /** Runs a program to its end. One that fails is a result: see `code` and `status`. */
+  /** Runs a program to its end. A program that fails also has a result: see `code` and `status`. */
   async run(program: Program, options: RunOptions = {}): Promise<Result> {
     return withFiles(await this.#http.json<ExecResponse>(execRequest(program, options)), this.#http);
   }
 
-  /** The same, with what the program writes while it runs. Leaving the loop early cancels the run. */
+  /** Like `run`, with the output of the program while it runs. Leaving the loop early cancels the run. */
   async *stream(program: Program, options: RunOptions = {}): AsyncGenerator<RunEvent, void> {
     const request = execRequest(program, options, { accept: "text/event-stream" });
     yield* runEvents(await this.#http.send(request), this.#http, options.signal);
   }
 
-  /** Functions that programs can call. */
+  /** Offers functions that programs can call. */
   withTools(tools: Tools): WithTools {
     return new WithTools(this.#http, tools);
   }
 
-  /** Stores a file, by its path (in Node) or its bytes. */
+  /** Uploads a file, given by its path (in Node) or as bytes. */
   async upload(
     file: string | Blob,
     { name, contentType, kind, resourceId, version, readOnly, ...options }: UploadOptions = {},
   ): Promise<UploadedFile> {
-    // The service would store it as the caller's own.
+    // Without a kind the service would store the file as the caller's own.
     if ((kind ?? "user") === "user" && (resourceId ?? version) !== undefined)
       throw new TypeError("resourceId and version are of an agent or a skill: give its kind, too.");
     const { blob, own } = typeof file === "string" ? await fromDisk(file) : { blob: file, own: nameOf(file) };
@@ -103,15 +103,15 @@ function execRequest(
 const nameOf = (blob: Blob) => ("name" in blob && typeof blob.name === "string" ? blob.name : "file");
 
 /**
- * A form of fields and one file (RFC 7578). FormData writes a quote as %22, which is a name of its own; so this writes every character as
- * it is told.
+ * A form of fields and one file (RFC 7578). FormData writes a quote in a file name as %22, which changes the name. This function keeps
+ * every character.
  */
 function formOf(
   { blob, name, type }: { blob: Blob; name: string; type: string },
   fields: Readonly<Record<string, string | number | boolean | undefined>>,
 ): { headers: Record<string, string>; body: Blob } {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined);
-  // A line end would begin a header or a part of its own.
+  // A line end could inject a header or a part.
   if ([type, ...given.map(([, value]) => `${value}`)].some((text) => /[\r\n]/.test(text)))
     throw new TypeError("contentType and resourceId are each one line.");
   const boundary = `svc-${crypto.getRandomValues(new Uint32Array(4)).join("-")}`;

@@ -1,4 +1,4 @@
-/** Programs that call functions of the caller: each pause is answered, all its calls at once, until the program has ended. */
+/** Runs programs that call functions of the caller. Answers each pause, with all its calls in parallel, until the program has ended. */
 import type { ProgrammaticResponse, ToolCallRequired } from "./api.generated.ts";
 import { eventsOf, type RunningEvent } from "./events.ts";
 import type { CallOptions, Http } from "./http.ts";
@@ -11,7 +11,7 @@ export interface Tool {
   description?: string;
   /** JSON Schema of the arguments. */
   parameters?: object;
-  /** What it throws is told to the program as an error. The signal is that of the run. */
+  /** What it throws becomes an error in the program. `signal` is the signal of the run. */
   run: (input: Arguments, context: { signal: AbortSignal | undefined }) => unknown;
 }
 
@@ -29,14 +29,14 @@ interface Answer {
   error_message?: string;
 }
 
-/** What is sent for one. A resume waits: the paused program would be lost with it. */
+/** The request of one round. A resume waits out rate limits, because the paused program would be lost with a failed resume. */
 interface Round {
   body: string;
   waitsOutLimits: boolean;
 }
 
 const PATH = "/exec/programmatic";
-/** Of what a function throws; a message that is too large would end the program. */
+/** Maximum characters of the message of an error that a function throws. A message that is too large would end the program. */
 const MAX_MESSAGE_CHARS = 4096;
 
 export class WithTools {
@@ -50,7 +50,7 @@ export class WithTools {
     );
   }
 
-  /** How the program ended. An aborted signal ends it, also while it is paused. */
+  /** Runs a program and returns how it ended. Aborting the signal ends the program, even while it is paused. */
   async run(program: ToolProgram, options: CallOptions = {}): Promise<ToolResult> {
     for await (const event of this.#rounds(program, options, false)) {
       if (event.type === "result") return event.result;
@@ -58,7 +58,7 @@ export class WithTools {
     throw new TypeError("a program has no result");
   }
 
-  /** The same, with what the program writes while it runs and the calls that it makes. */
+  /** Like `run`, with the output of the program while it runs, and the calls that it makes. */
   stream(program: ToolProgram, options: CallOptions = {}): AsyncGenerator<ToolEvent, void> {
     return this.#rounds(program, options, true);
   }
@@ -90,7 +90,7 @@ export class WithTools {
         round = { body, waitsOutLimits: true };
       }
     } finally {
-      // A paused program waits for its caller, and one that is resumed goes on without him.
+      // A paused program would wait for its caller, and a resumed one would go on without its caller.
       if (!hasEnded) this.#cancel(label);
     }
   }
@@ -163,7 +163,7 @@ export class WithTools {
   }
 }
 
-/** The value as it is. Throws where it is not JSON: that is this call's failure, and no reason to end the program. */
+/** Returns the value unchanged. Throws if it is not JSON, so that only this call fails and the program goes on. */
 function jsonOf(name: string, value: unknown): unknown {
   try {
     if (JSON.stringify(value) !== undefined) return value;

@@ -1,4 +1,4 @@
-/** Lets so many pieces of work go on at once. The others wait for their turn, in the order in which they came. */
+/** A semaphore with a FIFO queue: at most `most` pieces of work run at once. */
 export class Turns {
   #free: number;
   readonly #waiting = new Set<() => void>();
@@ -7,7 +7,7 @@ export class Turns {
     this.#free = most;
   }
 
-  /** Rejects with the reason of `signal` when that is aborted before the turn has come. */
+  /** Runs `work` in its turn. Rejects with the reason of `signal` if it is aborted before that. */
   async during<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;

@@ -6,7 +6,7 @@ import { JailError } from "./types.ts";
 /** Received bytes that may wait before the socket is paused. */
 const HIGH_WATER = 4 << 20;
 
-/** Nobody is told of it but who still uses a connection that was closed here. */
+/** The error for a caller that still uses a connection after this side has closed it. */
 const CLOSED = new JailError("gone", false, "the connection to jaild was closed");
 
 interface Reader {
@@ -21,7 +21,7 @@ export class Connection {
   #queued = 0;
   #reader: Reader | undefined;
   #failure: unknown;
-  /** Pending while no more may be sent. */
+  /** Pending while the send buffer is full. */
   #room: Promise<void> | undefined;
 
   constructor(socketPath: string) {
@@ -81,7 +81,7 @@ export class Connection {
     });
   }
 
-  /** Sends bytes; the promise is settled when more may be sent. */
+  /** Sends bytes. Returns a promise that settles when more may be sent, or undefined if that is now. */
   send(bytes: Buffer): Promise<void> | undefined {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#socket.write(bytes)) return undefined;
@@ -90,7 +90,7 @@ export class Connection {
     return this.#room;
   }
 
-  /** All senders wait for the same moment. */
+  /** All senders share this wait. */
   #untilDrained(): Promise<void> {
     return new Promise((resolve, reject) => {
       const settle = () => {
@@ -105,7 +105,7 @@ export class Connection {
     });
   }
 
-  /** Keeps what is sent back until `release`, or until it is too much: it then goes with one system call. */
+  /** Buffers sent bytes until `release`, or until the send buffer is full. They then go out with one system call. */
   hold(): void {
     if (this.#socket.writableCorked === 0) this.#socket.cork();
   }

@@ -1,7 +1,7 @@
 /**
- * What jaild says between the start of a program and the listing of its workspace: answers to questions, in the order of
- * the questions, and the end, which may come at any time and then answers what is still open. One reader of the
- * connection; output is collected as it comes, before a pause and at the end.
+ * Reads what jaild sends from the start of a program to the listing of its workspace. jaild answers questions in their order. The end
+ * of the program may come at any time, and also settles an open question. Nothing else reads the connection meanwhile. Output is
+ * collected whenever it arrives: while the program runs, before a pause, and at the end.
  */
 import { refuseError } from "./errors.ts";
 import { type Frame, ProtocolError } from "./frames.ts";
@@ -10,12 +10,12 @@ import type { RunOutcome, RunPause, TaskState } from "./types.ts";
 
 type Answer = TaskState | RunPause;
 
-/** Told of output as it comes. The bytes are kept here too and must not be changed. */
+/** Receives output as it arrives. The dialogue keeps the same bytes, so the callback must not change them. */
 export type OnOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void;
 
-/** What is settled with `undefined` ended first. */
+/** Settled with `undefined` if the program ended first. */
 interface Question {
-  /** Of the answers that it may have. */
+  /** Tags of the frames that may answer it. */
   tags: string;
   settle: (answer: Answer | undefined) => void;
   reject: (error: unknown) => void;
@@ -31,7 +31,7 @@ export class Dialogue {
   /** The end of the program and the listing. */
   readonly outcome: Promise<RunOutcome>;
 
-  /** `explain` turns a failure of the connection into what the caller of a question is told. */
+  /** `explain` turns a failure of the connection into the error that a question rejects with. */
   constructor(
     next: () => Promise<Frame>,
     caps: { stdout: number; stderr: number },

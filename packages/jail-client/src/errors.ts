@@ -1,10 +1,10 @@
-/** How frames and failures of the connection become errors. Every failure but the caller's own abort is a JailError. */
+/** Turns error frames and failures of the connection into JailErrors. The caller's own abort stays as it is. */
 import { Fields, type Frame, ProtocolError } from "./frames.ts";
 import { errorKind, JailError } from "./types.ts";
 
 const MAX_TEXT = 500;
 
-/** Throws what an error frame says; passes every other frame through. */
+/** Throws the JailError that an error frame describes; returns every other frame. */
 export function refuseError(received: Frame, started: boolean): Frame {
   if (received.tag !== "e") return received;
   const fields = new Fields(received.payload);
@@ -19,7 +19,7 @@ export function expectTag(received: Frame, tag: string, started: boolean): Frame
   return received;
 }
 
-/** Aborts travel as they are; everything else becomes a JailError. */
+/** Errors without a `syscall`, such as the reason of an abort, stay as they are. All others become JailErrors. */
 export function asJailError(error: unknown, started: boolean): unknown {
   if (error instanceof JailError) return new JailError(error.kind, started, error.message, error.errno);
   if (error instanceof ProtocolError) return new JailError("protocol", started, error.message);

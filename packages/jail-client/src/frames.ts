@@ -3,7 +3,7 @@
  * The decoder trusts nothing: a length out of bounds ends the connection.
  */
 
-/** Most payload bytes that one data frame carries. */
+/** Maximum payload bytes of one data frame. */
 export const CHUNK_BYTES = 1 << 20;
 const MAX_FRAME = CHUNK_BYTES + 64;
 
@@ -99,7 +99,7 @@ export class Fields {
     return rest;
   }
 
-  /** Everything has been read. */
+  /** Throws unless everything has been read. */
   end(): void {
     if (this.#at !== this.#payload.length) throw new ProtocolError("frame too long");
   }

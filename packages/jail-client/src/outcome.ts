@@ -1,4 +1,4 @@
-/** Reads what jaild tells of a run off frames, within bounds: state, pause, result and the listing of its workspace. */
+/** Decodes the frames that jaild sends about a run, within bounds: state, pause, result and the listing of its workspace. */
 import { REACHED_LIMITS, type ReachedLimit } from "@svc/contracts";
 import { Fields, type Frame, ProtocolError } from "./frames.ts";
 import {

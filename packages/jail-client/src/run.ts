@@ -17,7 +17,7 @@ export interface StagedFile {
   index: number;
   path: string;
   size: number;
-  /** The program may not write it: it belongs to somebody else. The program may put another file in its place. */
+  /** The program cannot write to the file, because another user owns it. It can put another file in its place. */
   readOnly: boolean;
   /** Permission bits, at most 0o777, and without write bits when read-only. Default: 0o644, when read-only 0o444. */
   mode?: number;
@@ -28,15 +28,15 @@ export interface FetchedFile {
   body: AsyncGenerator<Buffer>;
 }
 
-/** Jails are made before they are needed, so that jaild may fail while some are left. */
+/** Health of jaild. It makes jails before they are needed, so it may be failing while some are left. */
 export interface JaildPulse {
-  /** How long its main process has stood still. */
+  /** Time for which its main process has made no progress. */
   silentMs: number;
-  /** Since when it has not been able to make further jails; 0: it is. */
+  /** Time for which it has failed to make further jails. 0: it does not fail. */
   failingMs: number;
 }
 
-/** A jaild that runs since before an update of the runner tells nothing. */
+/** A jaild that was started before an update of the runner may send no pulse. */
 function pulseIn(fields: Fields): JaildPulse {
   return fields.left === 0
     ? { silentMs: 0, failingMs: 0 }
@@ -52,7 +52,7 @@ function tie(connection: Connection, signal: AbortSignal): () => void {
 
 export class JailRun {
   readonly slot: number;
-  /** How jaild did when it gave this jail. */
+  /** Health of jaild when it handed out this jail. */
   readonly pulse: JaildPulse;
   readonly #connection: Connection;
   #release: () => void;
@@ -88,8 +88,8 @@ export class JailRun {
   }
 
   /**
-   * Asks for a warm start, before everything else: a process that waits for its job in the jail, which may then come
-   * at any time. False: there is none now, and the program will start cold.
+   * Requests a warm start; call it before everything else. A process of the zygote then waits in the jail for its job, which may come
+   * at any time. False: there is no such process now, and the program will start cold.
    */
   async warm(zygote: string): Promise<boolean> {
     this.#post(frame("W", Buffer.from(zygote)));
@@ -97,8 +97,8 @@ export class JailRun {
   }
 
   /**
-   * Pre-starts an interpreter with the command, environment and limits that most of its programs have; it waits in the jail
-   * for its job, which may then come at any time. Before everything else.
+   * Pre-starts an interpreter with the command, environment and limits that most of its programs have; call it before everything
+   * else. The interpreter waits in the jail for its job, which may come at any time.
    */
   async prestart(argv: readonly string[], env: readonly string[], limits: JailLimits): Promise<boolean> {
     this.describe(argv, env, limits);
@@ -120,20 +120,20 @@ export class JailRun {
     );
   }
 
-  /** From here on this signal's abort closes the connection, and no other's. */
+  /** From now on only an abort of this signal closes the connection. */
   tie(signal: AbortSignal): void {
     this.#release();
     this.#release = tie(this.#connection, signal);
   }
 
-  /** Called when the jail is gone; for a run that waits for its job. */
+  /** Calls `listener` when the jail is gone. For a run that still waits for its job. */
   onGone(listener: () => void): void {
     this.#connection.onGone(listener);
   }
 
   /**
-   * What to run. Arguments and variables must hold no NUL; the program's path is absolute. It may stay here until the
-   * start, or until there is much to send.
+   * Sends what to run. Arguments and variables must not contain NUL, and the path of the program is absolute. The frames may stay
+   * in the send buffer until the start, or until it is full.
    */
   describe(argv: readonly string[], env: readonly string[], limits: JailLimits): void {
     this.#caps = { stdout: limits.stdoutCap, stderr: limits.stderrCap };
@@ -147,28 +147,28 @@ export class JailRun {
   }
 
   /**
-   * Makes the listing of the workspace whole: with what lies in hidden directories, every directory, and the targets of
-   * symlinks. Part of the job, so after a pre-start.
+   * Requests a whole listing of the workspace. It also has the content of hidden directories, every directory, and the targets of
+   * symlinks. The request is part of the job, so it comes after a pre-start.
    */
   listEverything(): void {
     this.#post(frame("V"));
   }
 
-  /** Has output sent while the program runs, instead of when it pauses or ends. Part of the job. */
+  /** Requests output while the program runs, instead of only when it pauses or ends. The request is part of the job. */
   tellOutput(): void {
     this.#post(frame("O"));
   }
 
   /**
-   * A directory that belongs to the program, with its permission bits (at most 0o777). One that is there already is given
-   * them. Settles when more may be sent; a failure shows at the start.
+   * Stages a directory that the program owns, with permission bits (at most 0o777). An existing directory gets these bits, too.
+   * Settles when more may be sent; a failure shows at the start.
    */
   async directory(index: number, path: string, mode = 0o755): Promise<void> {
     await this.#postInTurn(frame("D", u32(index), u16(mode), Buffer.from(path)));
   }
 
   /**
-   * A symlink that belongs to the program. It is no input, so it has no index, and nothing can be staged through it.
+   * Stages a symlink that the program owns. It is not an input, so it has no index, and nothing can be staged through it.
    * `target`: 1 to 4095 bytes without NUL, never resolved. Settles when more may be sent; a failure shows at the start.
    */
   async symlink(path: string, target: string | Buffer): Promise<void> {
@@ -202,7 +202,7 @@ export class JailRun {
     if (sent !== size) throw new RangeError("fewer bytes than announced");
   }
 
-  /** Starts the program; settles when it has been executed. */
+  /** Starts the program; settles when jaild reports the start. */
   async start(onOutput?: OnOutput): Promise<void> {
     this.#post(frame("R"));
     this.#connection.release();
@@ -221,37 +221,37 @@ export class JailRun {
     );
   }
 
-  /** Whether the program began in a process that was there before. */
+  /** Whether the program started in a process that existed before. */
   get startedWarm(): boolean {
     return this.#startedWarm;
   }
 
-  /** What the zygote has told of a process that is born warm: of Python's the hash seed. */
+  /** A number that the zygote reported about the warm process. For Python it is the hash seed. */
   get zygoteWord(): number | undefined {
     return this.#zygoteWord;
   }
 
-  /** Waits for the end of the program and the listing of its workspace; any time after the start, also while it is paused. */
+  /** Waits for the end of the program and the listing of its workspace. Call it at any time after the start, even during a pause. */
   outcome(): Promise<RunOutcome> {
     return this.#talk().outcome;
   }
 
-  /** What the program does now. Undefined when it has ended. One question or pause at a time. */
+  /** Asks what the program does now. Undefined if it has ended. One question or pause at a time. */
   query(): Promise<TaskState | undefined> {
     return this.#talk().ask("q", () => this.#post(frame("Q")));
   }
 
-  /** Stops every process of the program, wherever it is. Undefined when it has ended. */
+  /** Pauses every process of the program, in whatever state it is. Undefined if the program has ended. */
   pause(): Promise<RunPause | undefined> {
     return this.#talk().ask("p", () => this.#post(frame("P")));
   }
 
-  /** Stops a program that only something from outside can move; otherwise says what it does. Undefined when it has ended. */
+  /** Pauses the program if it is `blocked`. Otherwise returns its state, or undefined if it has ended. */
   pauseIfBlocked(): Promise<RunPause | TaskState | undefined> {
     return this.#talk().ask("qp", () => this.#post(frame("T")));
   }
 
-  /** Lets a paused program go on, for at most `wallMs` from now; 0: for what was left of its time. */
+  /** Resumes a paused program for at most `wallMs` from now. 0: for the rest of its time. */
   resume(wallMs: number): void {
     this.#post(frame("C", u64(wallMs)));
   }
@@ -287,7 +287,7 @@ export class JailRun {
     }
   }
 
-  /** The jail has ended, so its slot may be another run's. */
+  /** True if the jail has ended, so that its slot may belong to another run. */
   get isGone(): boolean {
     return this.#connection.isGone;
   }
@@ -302,7 +302,7 @@ export class JailRun {
     this.#connection.send(bytes)?.catch(() => undefined);
   }
 
-  /** For frames of which there may be thousands: waits for room, and leaves a failure to the next step that needs jaild. */
+  /** For frames of which there may be thousands. Waits for room in the send buffer; the next step that needs jaild reports a failure. */
   async #postInTurn(bytes: Buffer): Promise<void> {
     await this.#connection.send(bytes)?.catch(() => undefined);
   }

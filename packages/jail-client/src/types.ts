@@ -1,9 +1,9 @@
+/** What a run gets and what it returns. Bytes stay bytes: callers decode paths by their own rules. */
 import type { ReachedLimit } from "@svc/contracts";
 
-/** What a run is given and what comes back. Bytes stay bytes: paths are decoded by the caller's rules. */
 export interface JailLimits {
   wallMs: number;
-  /** CPU time of the whole tree; 0: none. */
+  /** CPU time of the whole process tree. 0: no limit. */
   cpuMs: number;
   memoryBytes: number;
   processes: number;
@@ -37,7 +37,7 @@ export interface RunEnd {
   stdoutTotal: number;
   stderrTotal: number;
   oomKills: number;
-  /** Each limit once: processes were refused, a file system was full. */
+  /** The limits that the run reached, each once: for example, processes were refused or a file system was full. */
   reached: ReachedLimit[];
 }
 
@@ -52,29 +52,29 @@ export interface ListedEntry {
 }
 
 /**
- * What lies in the workspace after a run, each list sorted by the bytes of its paths. Every input is listed, and of what
- * the program made at most 10,000 entries, the first ones.
+ * The content of the workspace after a run. Each list is sorted by the bytes of its paths. It has every input, and the first 10,000
+ * entries that the program made.
  *
- * Only a whole listing (JailRun.listEverything) looks into hidden directories and tells directories and symlinks.
+ * Only a whole listing (JailRun.listEverything) looks into hidden directories and reports directories and symlinks.
  */
 export interface WorkspaceListing {
   files: ListedEntry[];
-  /** Empty directories that are no inputs. In a whole listing hidden ones and ones below hidden directories are among them. */
+  /** Empty directories that are not inputs. A whole listing includes hidden ones and ones below hidden directories. */
   emptyDirectories: Buffer[];
-  /** Every directory, inputs and empty ones too, with its permission bits; none without a whole listing. */
+  /** Every directory, including inputs and empty ones, with its permission bits. Empty without a whole listing. */
   directories: { path: Buffer; mode: number }[];
-  /** None without a whole listing: they are then in `omitted`, by type. `target` is what the link says, 1 to 4095 bytes. */
+  /** Empty without a whole listing: symlinks are then in `omitted`, with the reason `type`. `target`: text of the link, 1 to 4095 bytes. */
   symlinks: { path: Buffer; target: Buffer }[];
-  /** Indices of the directories among the inputs that are still there. */
+  /** Indices of the input directories that still exist. */
   kept: number[];
   /** Indices of inputs that are gone, or have become something else. */
   missing: number[];
   omitted: { path: Buffer; reason: "type" | "name" }[];
-  /** Not all could be looked at in time: more entries are missing than are counted. */
+  /** The time for the listing ran out: more entries are missing than `unlisted` counts. */
   timedOut: boolean;
-  /** Inputs could not be compared in time: some that are listed as changed may be what they were. */
+  /** The time to compare inputs ran out: some inputs that are listed as changed may be unchanged. */
   uncompared: boolean;
-  /** Entries that are there and not listed. */
+  /** Number of entries that exist but are not listed. */
   unlisted: number;
 }
 
@@ -86,15 +86,15 @@ export interface RunOutcome {
 }
 
 /**
- * What the processes of a program do. `running`: some task runs or could. `waiting`: all are blocked, some for a limited
- * time or in a way that is not known. `blocked`: all are blocked until something outside of the program happens.
+ * What the processes of a program do. `running`: some task runs or is runnable. `waiting`: all tasks are blocked, some with a timeout
+ * or in an unknown call. `blocked`: all tasks are blocked until something outside of the program happens.
  */
 export const TASK_STATES = ["running", "waiting", "blocked"] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 
-/** A program that stands still. Its streams hold what was kept since the start. */
+/** A paused program. `stdout` and `stderr` hold the output that was kept since the start. */
 export interface RunPause {
-  /** Time in which the program could run; no pause counts. */
+  /** Time in which the program could run, without its pauses. */
   wallUs: number;
   cpuUs: number;
   memory: number;
@@ -108,8 +108,8 @@ const ERROR_KINDS = ["protocol", "setup", "inputs_do_not_fit", "internal"] as co
 export type JailErrorKind = (typeof ERROR_KINDS)[number] | "gone";
 
 /**
- * The jail failed. `started`: whether the program may have run. `gone`: the connection broke. `errno`: of the call that failed,
- * where jaild tells one.
+ * The jail failed. `started`: whether the program may have run. The kind `gone`: the connection broke. `errno`: the error number of
+ * the system call that failed, if jaild reports one.
  */
 export class JailError extends Error {
   readonly kind: JailErrorKind;

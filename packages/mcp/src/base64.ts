@@ -1,4 +1,6 @@
-/** Base64 that is made of whole bytes, with its padding and without anything else: other text says what it holds in more than one way. Pure. */
+/**
+ * Strict base64: whole bytes, with padding, and no other characters. Otherwise several texts could stand for the same bytes. Pure.
+ */
 import { ServiceRefusal } from "./service.ts";
 
 /** `field`: names the text in the refusal. */

@@ -1,4 +1,4 @@
-/** Reads the body of an answer to a bound; one that is longer is broken off. */
+/** Reads the body of a response up to a bound. A longer body is cancelled and refused. */
 import { ServiceRefusal } from "./service.ts";
 
 export async function readBounded({ body }: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {

@@ -1,4 +1,4 @@
-/** The bytes of a file as content of a result. Pure. */
+/** Turns the bytes of a file into content of a result. Pure. */
 import { isUtf8 } from "node:buffer";
 import type {
   BlobResourceContents,
@@ -7,7 +7,7 @@ import type {
 } from "@modelcontextprotocol/sdk/types.js";
 import { pictureType } from "./pictures.ts";
 
-/** Of a file that is read whole. */
+/** Maximum size of a file that is read as a whole. */
 export const MAX_READ_BYTES = 4 * 2 ** 20;
 
 export function contentOfFile(uri: string, bytes: Uint8Array): ContentBlock {

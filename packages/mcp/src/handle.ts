@@ -1,6 +1,6 @@
 /**
- * Errors of the protocol, and handlers whose parameters are checked here: the SDK would tell wrong ones as an internal error in the words of
- * its library.
+ * Errors of the protocol, and handlers whose parameters are checked here. The SDK would report wrong parameters as an internal error,
+ * in the words of its validation library.
  */
 import type { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { Protocol, type RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
@@ -10,10 +10,10 @@ import { z } from "zod";
 
 export type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
-/** Of a resource that is not there (the protocol's section on resources); the SDK has no name for it. */
+/** Code for a resource that does not exist (the protocol's section on resources). The SDK has no name for it. */
 export const RESOURCE_NOT_FOUND = -32002;
 
-/** The SDK sends code and message as they are; its own McpError puts the code into the message, too. */
+/** The SDK sends code and message unchanged. Its own McpError puts the code into the message, too. */
 export class ProtocolError extends Error {
   readonly code: number;
 
@@ -29,7 +29,7 @@ export function handle<Schema extends z.ZodObject<{ method: z.ZodLiteral<string>
   handler: (request: z.infer<Schema>, extra: Extra) => object | Promise<object>,
 ): void {
   const anyParameters = z.looseObject({ method: z.literal(schema.shape.method.value) });
-  // Server's own method checks calls of tools once more, in the same words.
+  // Server's own method would check tool calls once more, and report errors in the words of the library.
   Protocol.prototype.setRequestHandler.call(server, anyParameters, (request, extra) => {
     const parsed = schema.safeParse(request);
     if (parsed.success) return handler(parsed.data, extra as Extra) as Promise<Record<string, unknown>>;

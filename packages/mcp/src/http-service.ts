@@ -1,6 +1,7 @@
 /**
- * The service by its public API, through the client of the project, and by requests of its own for what that does not offer. Bytes
- * are read to a bound; a call that nobody waits for any more is broken off. Nothing is repeated by itself: the model is told when to try again.
+ * The service through its public API. It uses the project's client, and its own requests for what the client does not offer. Its own
+ * requests read bytes up to a bound. A call that nobody waits for any more is aborted. There are no automatic retries: the model is
+ * told when to try again.
  */
 import { type InputFile, Svc, SvcError } from "svc-client";
 import { base64Bytes } from "./base64.ts";
@@ -18,18 +19,18 @@ import {
 export interface HttpServiceOptions {
   /** Address of the API without /v1. */
   baseUrl: string;
-  /** Of every request: credentials, a request id. */
+  /** Headers of every request: credentials, a request id. */
   headers?: Readonly<Record<string, string>>;
-  /** What a person can do when nothing answers there. */
+  /** Advice for a person when the service cannot be reached. */
   whenUnreachable?: string;
 }
 
-/** Of a list in JSON. */
+/** Maximum size of a list in JSON, or of an error. */
 const MAX_LIST_BYTES = 8 * 2 ** 20;
 const LOST = "The connection to the service was lost before its answer was complete.";
 
 export function httpService({ baseUrl, headers = {}, whenUnreachable = "" }: HttpServiceOptions): Service {
-  // The service redirects nowhere: what a proxy does so, to a page to log in for instance, is no answer.
+  // The service never redirects. A redirect by a proxy, such as to a login page, is no response of the service.
   const withHeaders: typeof fetch = (url, init) =>
     fetch(url, {
       redirect: "manual",
@@ -84,7 +85,7 @@ export function httpService({ baseUrl, headers = {}, whenUnreachable = "" }: Htt
   };
 }
 
-/** Streamed, also where nobody asked for progress: the connection is never silent for long. */
+/** Streams even if nobody asked for progress, so that the connection is never silent for long. */
 const runOn = async (
   svc: Svc,
   { timeout_ms, session, files, language, code, args, stdin }: Program,
@@ -97,7 +98,7 @@ const runOn = async (
     args: args === undefined ? null : [...args],
     stdin: stdin ?? null,
     run_timeout: timeout_ms ?? null,
-    // Any value in the generated types; a string for the service.
+    // The generated types allow any value; the service expects a string.
     ...(session === undefined ? {} : { runtime_session_hint: session as never }),
     files: (files ?? []).map(inputOf),
   };

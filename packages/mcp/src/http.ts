@@ -1,25 +1,25 @@
 /**
- * The server over streamable HTTP. Nothing is kept between requests: each has a server and a transport of its own, which end
- * with its answer. So any process of the API can answer any request, also after a restart.
+ * The MCP server over streamable HTTP. It is stateless: each request has its own server and transport, which end with its response.
+ * So any process of the API can answer any request, even after a restart.
  */
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { type HttpServiceOptions, httpService } from "./http-service.ts";
 import { createServer, type ServerOptions } from "./server.ts";
 
 export interface Post extends Omit<ServerOptions, "service"> {
-  /** Where the calls of the message go, and as whom. */
+  /** The service that the message's calls go to, and their credentials. */
   inner: HttpServiceOptions;
   headers: Headers;
   /** One message, parsed. */
   message: unknown;
-  /** Aborted when its client has left or cancelled it: what it asked for ends then. */
+  /** Aborted when the client has left or cancelled the message. This ends what the message asked for. */
   signal: AbortSignal;
 }
 
-/** The transport demands one, and reads only its form. */
+/** The transport demands a URL, but reads only its form. */
 const ANY_URL = "http://localhost/mcp";
 
-/** Answers a POST. The body of the answer goes on until the message has its response. */
+/** Answers a POST. The body of the HTTP response stays open until the message has its response. */
 export async function answerPost({ inner, headers, message, signal, ...options }: Post): Promise<Response> {
   const server = createServer({ ...options, service: httpService(inner) });
   const transport = new WebStandardStreamableHTTPServerTransport();

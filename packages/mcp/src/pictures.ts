@@ -1,4 +1,7 @@
-/** Which pictures hosts show, by their first bytes (the formats' own specifications): a name and a media type are the program's word. Pure. */
+/**
+ * Recognizes the pictures that hosts show by their first bytes (as the formats specify). Names and media types come from the program
+ * and are not trusted. Pure.
+ */
 
 const SIGNATURES: readonly (readonly [type: string, signature: RegExp])[] = [
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the signature has them.
@@ -10,13 +13,13 @@ const SIGNATURES: readonly (readonly [type: string, signature: RegExp])[] = [
 
 const LONGEST = 16;
 
-/** Undefined for what is no such picture. */
+/** Undefined if the bytes are no such picture. */
 export function pictureType(bytes: Uint8Array): string | undefined {
   const start = Buffer.from(bytes.subarray(0, LONGEST)).toString("latin1");
   return SIGNATURES.find(([, signature]) => signature.test(start))?.[0];
 }
 
-/** By its media type: worth a look at its bytes. */
+/** Whether the media type claims a picture, so that the bytes are worth reading. */
 export function isCalledPicture(contentType: string): boolean {
   return SIGNATURES.some(([type]) => type === contentType.split(";", 1)[0]?.trim().toLowerCase());
 }

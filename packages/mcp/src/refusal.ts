@@ -1,4 +1,4 @@
-/** Why the service did not do what it was asked, as a sentence. Pure. */
+/** Turns a failed call of the service into a ServiceRefusal with a sentence that says why. Pure. */
 import { ConnectionFailedError, type SvcError } from "svc-client";
 import { ServiceRefusal } from "./service.ts";
 
@@ -14,7 +14,7 @@ export function refused(error: SvcError, advice: string): ServiceRefusal {
   return new ServiceRefusal(`${said} ${more}`.trim(), code, { cause: error });
 }
 
-/** From an answer that is no success: the sentence of its error body. */
+/** From an unsuccessful response: the sentence of its error body. */
 export function refusalOf(status: number, body: Uint8Array): ServiceRefusal {
   const { error, message } = errorBodyOf(body);
   if (typeof error === "string" && typeof message === "string")

@@ -1,4 +1,4 @@
-/** Files as resources: those of the caller's sessions are listed, stored ones are read by the addresses that results name. */
+/** Files as resources. Files in the caller's sessions are listed; stored files are read by the URIs that results contain. */
 import type { ReadResourceResult, Resource } from "@modelcontextprotocol/sdk/types.js";
 import { MAX_READ_BYTES, resourceOf } from "./file-content.ts";
 import { ProtocolError, RESOURCE_NOT_FOUND } from "./handle.ts";

@@ -1,6 +1,6 @@
 /**
- * What a run left, as content of a result: its output and how it ended as text, then pictures, then links to the other files.
- * Bounded: outputs have the service's limit, pictures one here; what goes beyond it is a link.
+ * Turns the result of a run into content: its output and how it ended as text, then pictures, then links to the other files.
+ * Bounded: the service limits outputs, and this module limits pictures. A picture beyond the limit becomes a link.
  */
 
 import type { ContentBlock } from "@modelcontextprotocol/sdk/types.js";
@@ -10,7 +10,7 @@ import { isCalledPicture, pictureType } from "./pictures.ts";
 import { type Service, ServiceRefusal } from "./service.ts";
 import { fileUri } from "./uris.ts";
 
-/** Of all pictures of a run together. */
+/** Maximum size of all pictures of a run together. */
 export const MAX_PICTURE_BYTES = 4 * 2 ** 20;
 export const MAX_PICTURES = 8;
 
@@ -25,7 +25,7 @@ export async function contentOf(
   return [{ type: "text", text: textOf(answer, files) }, ...pictures.values(), ...links];
 }
 
-/** One after the other: the next fits only into what the ones before left. */
+/** Reads pictures one after the other, because each must fit into the bytes that the earlier ones left. */
 async function picturesOf(
   files: readonly ResultFile[],
   service: Service,
@@ -45,7 +45,7 @@ async function picturesOf(
   return pictures;
 }
 
-/** Undefined where the service refuses: the run has its result all the same, and the picture a link. */
+/** Undefined if the service refuses. The run still has its result, and the picture becomes a link. */
 async function bytesOf(
   { id, storage_session_id: session_id }: ResultFile,
   maxBytes: number,
@@ -64,7 +64,7 @@ function linkTo({ id, storage_session_id: session_id, name, size, content_type }
   return { type: "resource_link", uri: fileUri({ session_id, id }), name, mimeType: content_type, size };
 }
 
-/** Standard output as it is; then, each below a line that names it, what else there is. */
+/** Standard output unchanged, then the other parts, each marked by brackets. */
 function textOf(answer: Result, files: readonly ResultFile[]): string {
   const { stdout, stderr, code, signal, message } = answer;
   const parts = [
@@ -84,7 +84,7 @@ function textOf(answer: Result, files: readonly ResultFile[]): string {
   return text === "" ? "[no output, exit code 0]" : text;
 }
 
-/** With what run_code and read_file need to name the file. */
+/** Includes the ids that run_code and read_file need to refer to the file. */
 function lineOf({ name, id, storage_session_id, size }: ResultFile): string {
   return `${JSON.stringify(name)}: ${size} bytes, id ${id}, session_id ${storage_session_id}`;
 }

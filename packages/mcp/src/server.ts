@@ -1,6 +1,6 @@
 /**
  * The MCP server over the service, for one client and any transport. It keeps nothing between requests. Errors of programs are
- * results; errors of the service are tool errors with its sentence; what nobody foresaw is told to `onError` and hidden.
+ * results; errors of the service are tool errors with its sentence; unexpected errors go to `onError` and are hidden from the client.
  */
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import {
@@ -25,7 +25,7 @@ export interface ServerOptions {
 
 const INSTRUCTIONS =
   "Runs untrusted programs in single-use sandboxes without network. Files are written to /mnt/data and come back with the result.";
-/** Codes of the service by which a resource is not there. */
+/** Error codes of the service for a resource that does not exist. */
 const ABSENT: ReadonlySet<string | undefined> = new Set(["file_not_found", "not_found"]);
 const LOST = "The connection to the service was lost.";
 
@@ -72,7 +72,7 @@ export function createServer({ service, version, onError }: ServerOptions): Serv
   return server;
 }
 
-/** Output becomes notifications where the caller asked for progress: `message` is the text, `progress` the characters so far. */
+/** If the caller asked for progress, output becomes notifications: `message` is the text, `progress` the characters so far. */
 function progressOf({ _meta, sendNotification }: Extra): (text: string) => void {
   const progressToken = _meta?.progressToken;
   if (progressToken === undefined) return () => undefined;
@@ -80,7 +80,7 @@ function progressOf({ _meta, sendNotification }: Extra): (text: string) => void 
   return (message) => {
     progress += message.length;
     const params = { progressToken, progress, message };
-    // A client that has left is told by its signal.
+    // Nothing to do for a client that has left: its signal reports that.
     sendNotification({ method: "notifications/progress", params }).catch(() => undefined);
   };
 }

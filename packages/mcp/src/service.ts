@@ -1,4 +1,4 @@
-/** What the MCP server needs of the service: its public API, seen by one caller. */
+/** The part of the service's public API that the MCP server uses, on behalf of one caller. */
 import type { LanguageInfo, OutputStream } from "@svc/contracts";
 import type { Result } from "svc-client";
 
@@ -45,12 +45,12 @@ export interface SessionFile {
 
 export type OnOutput = (stream: OutputStream, text: string) => void;
 
-/** Every call ends early when its signal is aborted, which cancels a run. A refusal is thrown as ServiceRefusal. */
+/** Aborting the signal of a call ends the call early, and cancels its run. A refusal is thrown as ServiceRefusal. */
 export interface Service {
-  /** `onOutput` is called with output while it comes. */
+  /** Calls `onOutput` with output as it arrives. */
   run: (program: Program, signal: AbortSignal, onOutput: OnOutput) => Promise<Result>;
   upload: (name: string, content: Uint8Array<ArrayBuffer>, signal: AbortSignal) => Promise<DescribedFile>;
-  /** Refuses what has more bytes. */
+  /** Refuses a file of more than `maxBytes`. */
   download: (
     file: Pick<StoredFile, "id" | "session_id">,
     maxBytes: number,
@@ -71,7 +71,7 @@ export interface Service {
 
 /** The service refused a call or could not be reached; `message` is a sentence for the caller. */
 export class ServiceRefusal extends Error {
-  /** Of the error table; undefined where the service gave no answer of its own. */
+  /** A code of the error table, or the client's `connection_failed`. Undefined where neither gave a code. */
   readonly code: string | undefined;
 
   constructor(message: string, code?: string, options?: ErrorOptions) {

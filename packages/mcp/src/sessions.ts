@@ -1,4 +1,4 @@
-/** The files that the caller's sessions hold. Bounded: the last used sessions, one after the other. */
+/** Lists the files in the caller's sessions. Bounded: reads only the last used sessions, one after the other. */
 import { type KeptSession, type Service, ServiceRefusal, type SessionFile } from "./service.ts";
 import { sessionFileUri } from "./uris.ts";
 
@@ -23,7 +23,7 @@ export async function listSessions(service: Service, signal: AbortSignal): Promi
   return listed;
 }
 
-/** A session may have ended since it was listed, or its state be damaged: the others are listed all the same. */
+/** A session may have ended since it was listed, or its state may be damaged. It then shows no files, and the others are still listed. */
 async function filesOf({ id }: KeptSession, service: Service, signal: AbortSignal): Promise<SessionFile[]> {
   try {
     return await service.sessionFiles(id, signal);

@@ -2,7 +2,7 @@
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { createServer, type ServerOptions } from "./server.ts";
 
-/** Resolves when the host has closed the input, or reads no more; runs that it waited for are cancelled then. */
+/** Resolves when the host has closed the input, or no longer reads. Runs that the host waited for are then cancelled. */
 export async function serveStdio(options: ServerOptions): Promise<void> {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const server = createServer(options);

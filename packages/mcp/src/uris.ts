@@ -1,4 +1,4 @@
-/** Addresses of files as resources: stored ones, and those of sessions. Pure. */
+/** Resource URIs of stored files and of files in sessions. Pure. */
 import { isId } from "@svc/contracts";
 
 export const STORED_FILE = "svc://files/{session_id}/{id}";
@@ -14,7 +14,7 @@ export const fileUri = ({ session_id, id }: { session_id: string; id: string }):
 export const sessionFileUri = (id: string, name: string): string =>
   `svc://sessions/${id}/${name.split("/").map(encodeURIComponent).join("/")}`;
 
-/** Undefined for what is no address of a file here. */
+/** Undefined if the URI is not the address of a file. */
 export function addressOf(uri: string): Address | undefined {
   const [, kind, first = "", rest = ""] = /^svc:\/\/(files|sessions)\/([^/]+)\/(.+)$/.exec(uri) ?? [];
   if (!isId(first)) return undefined;

@@ -1,4 +1,4 @@
-/** A commit whose answer was lost is made again: the same one again has the same answer, and changes nothing. */
+/** Makes commits idempotent: a commit that is repeated after a lost response returns the same records and changes nothing. */
 import { isDeepStrictEqual } from "node:util";
 import type { ObjectRecord } from "@svc/contracts";
 import { type CommitAttributes, type ObjectStore, StoreError } from "./store.ts";
@@ -8,8 +8,8 @@ type Said = { [Name in keyof CommitAttributes]: CommitAttributes[Name] | undefin
 const said = ({ namespace, readOnly, origin, account }: Said) => [namespace, readOnly, origin, account];
 
 /**
- * The records of a session whose pending objects were not found, in the order of `files`, where exactly these were committed with
- * these attributes. Else throws `error`, or what the listing fails by.
+ * For a commit that failed with `error` because it did not find its pending objects. If exactly these files were committed before with
+ * these attributes, returns their records in the order of `files`. Otherwise throws `error`, or the error of the listing.
  */
 export async function committedBefore(
   store: Pick<ObjectStore, "list">,

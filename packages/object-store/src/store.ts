@@ -1,15 +1,4 @@
-/**
- * What every driver of object storage offers. Only the file server uses it.
- *
- * - An object is addressed by exactly one (storage session, file) pair of ids; there are no prefixes and no patterns.
- * - An object is never changed and never overwritten; storing the same object again, as after a lost answer, succeeds and
- *   changes nothing. It becomes visible at once, with all its bytes and its record, after
- *   they are safe from a power failure; a write that fails or is broken off leaves nothing.
- * - Pending objects belong to a storage session that is still being made. Nothing but `commit` and `discard` sees them.
- * - Content arrives and leaves as a stream with back-pressure. Content that throws breaks the write off. The chunks of content
- *   belong to who receives them: a store may give their memory back once it has their bytes.
- * - Every failure is a StoreError.
- */
+/** The interface of every object storage driver. Only the file server uses it. Every failure is a StoreError. */
 import type { Readable } from "node:stream";
 import { isId, type ObjectRecord } from "@svc/contracts";
 
@@ -18,7 +7,7 @@ export interface ObjectAddress {
   file: string;
 }
 
-/** What the writer says of an object; size, etag and time are the store's own. */
+/** Attributes that the writer sets. The store itself sets size, etag and time. */
 export interface ObjectAttributes {
   namespace: string;
   filename: string;
@@ -33,9 +22,9 @@ export type CommitAttributes = Pick<ObjectAttributes, "namespace" | "readOnly" |
 export type Content = AsyncIterable<Uint8Array>;
 
 export interface WriteLimits {
-  /** Content above this many bytes is refused with `too_large` as soon as it is seen. */
+  /** The store rejects content with `too_large` as soon as it exceeds this many bytes. */
   maxBytes: number;
-  /** Called with the size when all content is there, before anything shows the object. What it throws breaks the write off. */
+  /** Called with the total size after all content has arrived and before the object is visible. If it throws, the write is aborted. */
   admit?: (bytes: number) => Promise<void>;
 }
 
@@ -45,27 +34,37 @@ export interface ByteRange {
   last: number;
 }
 
-/** An object held open: what it reads stays the same even when the object is deleted meanwhile. */
+/** An open object. Its reads return the same content even if the object is deleted meanwhile. */
 export interface OpenObject {
   readonly record: ObjectRecord;
   /**
-   * The bytes, once. The stream ends with an error, before its last bytes are out, when bytes are missing or when a full
-   * read does not have the recorded hash. The object is closed when the stream ends or is destroyed.
+   * Streams the bytes; call it once. If bytes are missing, or a full read does not match the recorded hash, the stream fails
+   * before it emits its last bytes. The object closes when the stream ends or is destroyed.
    */
   read: (range?: ByteRange) => Readable;
-  /** Notes that the object is in use, which keeps it from being swept. Never fails. */
+  /** Records a use, which protects the object from the sweep. Never fails. */
   noteUse: () => Promise<void>;
-  /** For objects that are not read. */
+  /** Releases an object that is not read. */
   close: () => Promise<void>;
 }
 
-/** Takes what a walk fails at in one session; the walk goes on behind it, unless this throws. */
+/** Receives an error that a walk meets in one session. The walk then continues with the next session, unless this throws. */
 export type PassOver = (error: unknown) => void;
 
 export function passNothingOver(error: unknown): never {
   throw error;
 }
 
+/**
+ * - Exactly one pair of ids (storage session, file) addresses an object. There are no prefixes and no patterns.
+ * - An object never changes and is never overwritten. Storing the same object again, for example after a lost response, succeeds
+ *   and changes nothing.
+ * - An object becomes visible in one step, with all its bytes and its record, after they are safe from a power failure. A write
+ *   that fails or is aborted leaves nothing.
+ * - Pending objects belong to a storage session that is still being created. Only `commit` and `discard` see them.
+ * - Content arrives and leaves as a stream with back-pressure. If the content throws, the write is aborted.
+ * - The receiver of a chunk of content owns it. A store may free the memory of a chunk once it has the bytes.
+ */
 export interface ObjectStore {
   put: (
     address: ObjectAddress,
@@ -83,9 +82,10 @@ export interface ObjectStore {
   ) => Promise<Pick<ObjectRecord, "size" | "etag" | "lastModified">>;
 
   /**
-   * Makes the named pending objects the objects of their new session and drops its other pending ones. After a failure
-   * none of them is visible. Records come in the order of `files`. `admit` is called with them before any is visible; what it
-   * throws breaks the commit off. The same commit again, as after a lost answer, succeeds and changes nothing.
+   * Makes the named pending objects the objects of their new session, and drops the session's other pending objects. After a
+   * failure none of them is visible. Returns the records in the order of `files`. Calls `admit` with the records before any object
+   * is visible; if it throws, the commit is aborted. Repeating the same commit, for example after a lost response, succeeds and
+   * changes nothing.
    */
   commit: (
     session: string,
@@ -94,26 +94,26 @@ export interface ObjectStore {
     admit?: (records: readonly ObjectRecord[]) => Promise<void>,
   ) => Promise<ObjectRecord[]>;
 
-  /** Drops all pending objects of a session, after a commit that is under way. What was committed stays. */
+  /** Drops all pending objects of a session, after any commit in progress. Committed objects stay. */
   discard: (session: string) => Promise<void>;
 
-  /** Opens an object whose bytes are all there. */
+  /** Opens an object after checking that all its bytes are present. */
   open: (address: ObjectAddress) => Promise<OpenObject>;
 
   delete: (address: ObjectAddress) => Promise<void>;
 
-  /** Up to `limit` records of a session, by file id. Damaged objects are left out. */
+  /** Up to `limit` records of a session, in order of file id. Damaged objects are left out. */
   list: (session: string, limit: number) => Promise<ObjectRecord[]>;
 
-  /** Up to `limit` file ids of a session, in any order; some may not be visible yet or any more. */
+  /** Up to `limit` file ids of a session, in any order. Some of the objects may not be visible yet, or no longer. */
   ids: (session: string, limit: number) => Promise<string[]>;
 
-  /** All objects, and some that are not visible yet or any more. */
+  /** All objects, and some that are not visible yet, or no longer. */
   addresses: (passOver?: PassOver) => AsyncIterable<ObjectAddress>;
 
   /**
-   * Objects that were neither stored nor used since then, of those that are wanted. A walk takes long, so the last use of an object
-   * is looked at once more right before it is named.
+   * Objects that `isWanted` accepts and that were neither stored nor used since `time`. A walk takes long, so the store checks the
+   * last use of an object once more right before it yields the object.
    */
   unusedSince: (
     time: Date,
@@ -121,10 +121,10 @@ export interface ObjectStore {
     passOver?: PassOver,
   ) => AsyncIterable<ObjectAddress>;
 
-  /** Removes what broken-off writes and abandoned sessions left behind before this time; keeps anything younger. */
+  /** Removes what aborted writes and abandoned sessions left before `olderThan`; keeps anything newer. */
   removeLeftovers: (olderThan: Date, passOver?: PassOver) => Promise<number>;
 
-  /** Throws unless the store can be written, or could be a few seconds ago. */
+  /** Throws unless the store is writable now or was a few seconds ago. */
   check: () => Promise<void>;
 }
 
@@ -132,7 +132,7 @@ export type StoreFailure = "not_found" | "exists" | "too_large" | "damaged" | "u
 
 export class StoreError extends Error {
   readonly failure: StoreFailure;
-  /** Of a damaged object whose record is whole. */
+  /** Set for a damaged object whose record is intact. */
   readonly record: ObjectRecord | undefined;
 
   constructor(failure: StoreFailure, message: string, cause?: unknown, record?: ObjectRecord) {
@@ -143,7 +143,7 @@ export class StoreError extends Error {
   }
 }
 
-/** Drivers check the form of ids again: it is what keeps an id from being a path. */
+/** Drivers check the form of ids again, because only that form keeps an id from acting as a path. */
 export function checkAddress(...ids: readonly string[]): void {
   if (!ids.every(isId)) throw new StoreError("not_found", "not the address of an object");
 }

@@ -1,4 +1,4 @@
-/** Runs the tasks of a key one after the other, in the order in which they came. Those of different keys run side by side. */
+/** A queue per key: runs the tasks of one key one after the other, in order of arrival. Tasks of different keys run in parallel. */
 export class Turns {
   readonly #last = new Map<string, Promise<unknown>>();
 

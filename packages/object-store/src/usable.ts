@@ -1,7 +1,7 @@
-/** Whether a store can be used. A good answer holds for a while, so that frequent questions do not cost a write each; a failure is asked anew. */
+/** Caches whether a store is usable. A success is cached for a while, so that frequent checks do not cost a write each; a failure is not. */
 import { shared } from "@svc/service-kit/health/readiness";
 
-/** `ask` throws unless the store can be used; several questions at once share one. */
+/** `ask` throws unless the store is usable. Concurrent checks share one call of it. */
 export function usableFor(goodForMs: number, ask: () => Promise<void>): () => Promise<void> {
   let goodUntil = 0;
   const asked = shared(async () => {

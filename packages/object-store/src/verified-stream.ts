@@ -7,11 +7,11 @@ import { Readable } from "node:stream";
 import type { ObjectRecord } from "@svc/contracts";
 import { type ByteRange, StoreError } from "./store.ts";
 
-/** About as much is read at once. */
+/** Approximate size of one read. */
 export const CHUNK_BYTES = 256 * 1024;
 
 export abstract class VerifiedStream extends Readable {
-  /** Of the next byte, and of the first that is not read. */
+  /** Offset of the next byte; `end` is the offset after the last byte to read. */
   protected position: number;
   protected readonly end: number;
   readonly #etag: string;
@@ -26,7 +26,7 @@ export abstract class VerifiedStream extends Readable {
     this.#hash = whole ? createHash("sha256") : undefined;
   }
 
-  /** One byte or more from `position`, none from `end` on. */
+  /** Reads one or more bytes from `position`, and none at or after `end`. */
   protected abstract chunk(): Promise<Buffer>;
 
   override _read(): void {
@@ -41,7 +41,7 @@ export abstract class VerifiedStream extends Readable {
       if (this.position === this.end) this.#verify();
       this.push(chunk);
     } else {
-      // Nothing was to be read: an empty object has a hash as well.
+      // There is nothing to read, but the hash of an empty object is verified, too.
       this.#verify();
     }
     if (this.position >= this.end) this.push(null);

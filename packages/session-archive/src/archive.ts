@@ -1,18 +1,18 @@
 /**
- * Snapshots as tar archives (POSIX ustar, with pax headers for long names), as streams. The reader takes what the writer makes and
- * refuses everything else; both hold one block and what is on its way.
+ * Streams snapshots as tar archives (POSIX ustar, with pax headers for long names). The reader accepts only what the writer makes.
+ * Both hold no more in memory than one block and the bytes in transit.
  */
 import { Header, Pax } from "tar";
 import { DamagedArchive, type Member, MemberRules } from "./members.ts";
 
 const BLOCK = 512;
 const ZEROS = Buffer.alloc(BLOCK);
-/** A path and a target, and what stands between them. */
+/** Room for a path, a target, and the text around them. */
 const MAX_PAX_BYTES = 10 * 1024;
 const MODES = 0o777;
 
 export type ReadMember = Member & {
-  /** Of a file: its bytes. They are read to their end before the next member is asked for. */
+  /** The bytes of a file. Callers must read them to the end before they ask for the next member. */
   body: AsyncGenerator<Buffer>;
 };
 export type WrittenMember = Member & { body?: AsyncIterable<Buffer> };
@@ -49,7 +49,7 @@ interface Names {
   linkpath?: string;
 }
 
-/** `names`: what a header has no room for. A cut name may end with a slash, by which alone a file would be taken for a directory. */
+/** `names`: names that do not fit into the header. Without them a cut name that ends with a slash would turn a file into a directory. */
 function headerOf(block: Buffer, names?: Names): Header {
   let header: Header;
   try {
@@ -125,7 +125,7 @@ class Blocks {
     return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
   }
 
-  /** So many bytes; the rest of their last block is skipped. */
+  /** Yields `size` bytes, then skips the rest of their last block. */
   async *body(size: number): AsyncGenerator<Buffer> {
     for (let left = size; left > 0; ) {
       if (this.#rest.length === 0 && !(await this.#more())) throw new DamagedArchive("it is cut off");
@@ -138,7 +138,7 @@ class Blocks {
     if (padding > 0) await this.take(padding);
   }
 
-  /** The second block of zeros, and nothing more. */
+  /** Expects the second block of zeros, and nothing after it. */
   async expectEnd(): Promise<void> {
     if (!(await this.take(BLOCK)).equals(ZEROS)) throw new DamagedArchive("it ends with something else");
     if (this.#rest.length > 0 || (await this.#more())) throw new DamagedArchive("it goes on behind its end");
@@ -149,10 +149,10 @@ class Blocks {
   }
 }
 
-/** Whether an archive gives back just this path or target: no line of a header of names may hold a line end. */
+/** Whether an archive returns exactly this path or target: a line of a pax header must not contain a line end. */
 export const isArchivable = (text: string): boolean => !text.includes("\n") || Buffer.byteLength(text) < 100;
 
-/** The bytes of an archive of these members. Directories come before what lies in them, or are implied. */
+/** The bytes of an archive of these members. A directory comes before its content, or is implied by it. */
 export async function* writeArchive(members: AsyncIterable<WrittenMember>): AsyncGenerator<Buffer> {
   for await (const member of members) {
     yield headersFor(member);
@@ -187,7 +187,7 @@ function headersFor(member: Member): Buffer {
   const header = new Header(fields);
   const block = Buffer.alloc(BLOCK);
   header.encode(block, 0);
-  // A header has no room for long names: those come before it.
+  // A header has no room for long names: a pax header before it holds them.
   const written = new Header(block);
   const names: Names = {
     ...(written.path === fields.path ? {} : { path: fields.path }),

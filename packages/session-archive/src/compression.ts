@@ -1,13 +1,13 @@
-/** Zstandard around archives (RFC 8878), as streams of bounded memory. */
+/** Compresses and decompresses archives with Zstandard (RFC 8878), as streams with bounded memory. */
 import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
 import { DamagedArchive, LargeArchive } from "./members.ts";
 
-/** Each piece costs a turn of the event loop and a turn of a thread: pieces of 16 KiB, the default, cost more than the compression. */
+/** Each chunk costs a turn of the event loop and of a thread. With chunks of 16 KiB, the default, that costs more than the compression. */
 const chunkSize = 1 << 20;
-/** The fastest level: what a workspace holds is stored once and read a few times. */
+/** The fastest level: the content of a workspace is stored once and read a few times. */
 const LEVEL = { chunkSize, params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-/** Base-2 logarithm of the largest window that is read, in bytes. */
+/** Base-2 logarithm of the largest window, in bytes, that the decompressor accepts. */
 const WINDOW = { chunkSize, params: { [constants.ZSTD_d_windowLogMax]: 23 } };
 
 /** Compresses into `write`. */
@@ -20,7 +20,7 @@ export async function compress(
   });
 }
 
-/** Throws DamagedArchive for bytes that are not compressed ones, LargeArchive for more than `maxBytes`; passes on what the source throws. */
+/** Throws DamagedArchive for invalid compressed data, and LargeArchive for more than `maxBytes`. Errors of the source pass through. */
 export async function* decompress(source: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
   const stream = createZstdDecompress(WINDOW);
   const fed = pipeline(source, stream);

@@ -1,8 +1,8 @@
-/** What a snapshot consists of, and what may be in one: the rules of both directions. Pure. */
+/** The members of a snapshot, and the rules for them, both when it is saved and when it is restored. Pure. */
 import { hash } from "node:crypto";
 import { MAX_SNAPSHOT_ENTRIES, SNAPSHOT_NAME } from "@svc/contracts";
 
-/** Permission bits; owners and times are not kept. Paths are relative to the workspace. */
+/** `mode`: permission bits. Owners and times are not kept. Paths are relative to the workspace. */
 export type Member =
   | { type: "file"; path: string; mode: number; size: number }
   | { type: "directory"; path: string; mode: number }
@@ -11,12 +11,12 @@ export type Member =
 /** The archive is not one that a runner made. */
 export class DamagedArchive extends Error {}
 
-/** The archive is larger than a state may be now, and nothing else is known of it: it may have been saved under a higher limit. */
+/** The archive is larger than the current limit of a state. It need not be damaged: it may have been saved under a higher limit. */
 export class LargeArchive extends Error {}
 
-/** Where a workspace is in its jail. */
+/** Path of the workspace in its jail. */
 const WORKSPACE = "/mnt/data";
-/** What the jail takes (frame.h). */
+/** Limits of the jail (frame.h). */
 const MAX_PATH_BYTES = 4096;
 const MAX_SEGMENTS = 64;
 const MAX_SEGMENT_BYTES = 255;
@@ -34,10 +34,10 @@ export function isSnapshotPath(path: string): boolean {
   );
 }
 
-/** Without NUL, and valid Unicode that was not mended. */
+/** No NUL, valid Unicode, and no U+FFFD, which stands for bytes that a decoder replaced. */
 const isText = (text: string) => text.isWellFormed() && !text.includes("\0") && !text.includes("\ufffd");
 
-/** Whether a symlink at the path, read as text, leads to a place in the workspace. What lies at that place does not matter. */
+/** Whether a symlink at `path` points into the workspace, judged by its text alone. What is at its target does not matter. */
 export function staysInside(path: string, target: string): boolean {
   if (target === "" || Buffer.byteLength(target) > MAX_TARGET_BYTES || !isText(target)) return false;
   let steps = target;
@@ -55,10 +55,10 @@ export function staysInside(path: string, target: string): boolean {
   return true;
 }
 
-/** Stands for a path while an archive is read: all paths together may be tens of megabytes. */
+/** Replaces a path in memory while an archive is read: all paths together may be tens of megabytes. */
 const keyOf = (path: string) => hash("sha256", path, "base64");
 
-/** Follows the members of an archive, and throws at one that cannot be there. */
+/** Checks the members of an archive one after the other, and throws at one that no valid snapshot has. */
 export class MemberRules {
   readonly #kinds = new Map<string, Member["type"]>();
   /** Directories that paths imply. */

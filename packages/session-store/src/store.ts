@@ -1,16 +1,17 @@
 /**
- * Persistent sessions in Redis (contract section 12). A session is a hash under `sessionstate:<namespace>[:<hint>]`: which snapshot
- * is its state, and since when. It lives for a fixed time after its last use. An index of each user names its sessions. One sorted
- * set has every snapshot that may be stored, with the time until which a run or a session may need it: what is past its time, and no
- * session's state, can be deleted. A snapshot is in the set before it is stored, so none is forgotten when a component dies.
+ * Persistent sessions in Redis (contract section 12). A session is a hash under `sessionstate:<namespace>[:<hint>]`; it says which
+ * snapshot is its state, and since when. It expires a fixed time after its last use. An index per user names the user's sessions. One
+ * sorted set holds every snapshot that may be stored, with the time until which a run or a session may need it. A snapshot that is
+ * past this time and is not the state of a session can be deleted. A snapshot enters the set before it is stored, so none is forgotten
+ * when a component dies.
  */
 import { deadlinesFor, newId, type Snapshot } from "@svc/contracts";
 import { type Config, type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
 
-/** A session whose state cannot be restored ends after so many failures in a row that are spread over this time. */
+/** A session ends after this many failed restores in a row, if at least this time lies between the first and the last. */
 const FAILURES = 3;
 const FAILING_MS = 600_000;
-/** Sessions that a user may have, so that listing and finding them stays cheap: beyond, the one that was used longest ago ends. */
+/** Maximum sessions of a user, so that listing and finding them stays cheap. A new one beyond it evicts the least recently used one. */
 const MOST_SESSIONS = 10_000;
 /** Records that one call asks Redis for. */
 const READ_AT_ONCE = 500;
@@ -42,22 +43,22 @@ export interface SessionRun {
   namespace: string;
   hint: string | undefined;
   sessionId: string;
-  /** The state that it begins with; absent: none. */
+  /** The snapshot that the run starts from. Absent: none. */
   from?: Snapshot;
-  /** Where it may store its own. */
+  /** Where the run may store its own snapshot. */
   to: Omit<Snapshot, "size">;
 }
 
 export interface UnneededSnapshot extends Omit<Snapshot, "size"> {
-  /** Of its user. */
+  /** The namespace of its user. */
   namespace: string;
-  /** As the set of snapshots names it. */
+  /** Its member in the sorted set of snapshots. */
   member: string;
 }
 
 /**
- * What a run left: a stored snapshot of so many bytes, the state it began with, or a state that could not be restored. A run that
- * left nothing is not settled: what it may still be storing is swept when it must be over.
+ * What a run left: a stored snapshot of `size` bytes, the state it began with, or a state that could not be restored. A run that
+ * left nothing is not settled: the sweep deletes what it may still be storing, after the time in which the run must be over.
  */
 export type Left = { kind: "stored"; size: number } | { kind: "unchanged" | "failed" };
 export type Settled = "current" | "conflict" | "gone" | "failed";
@@ -66,13 +67,13 @@ export interface BeginOptions {
   namespace: string;
   hint: string | undefined;
   language: string;
-  /** The execution's own session, in which its snapshot is stored. */
+  /** The execution's own storage session, which holds its snapshot. */
   executionSession: string;
-  /** A new one for each attempt of the execution, and the same one when a call is repeated. */
+  /** A new id for each attempt of the execution, and the same id when a call is repeated. */
   snapshotId: string;
 }
 
-/** The sessions of a Redis, with the times of the configuration: a run is over when the worker's deadline of the longest one is. */
+/** Takes the times from the configuration. Any run is over after the worker's deadline for the longest run plus the wait in the queue. */
 export function sessionStoreFor(redis: Redis, config: Config): SessionStore {
   const { worker } = deadlinesFor(Math.max(config.JOB_TIMEOUT, config.MAX_RUN_TIMEOUT), config);
   return new SessionStore(redis, config.SVC_SESSION_STATE_TTL_SECONDS, worker + config.JOB_QUEUE_WAIT_MS);
@@ -88,7 +89,7 @@ export class SessionStore {
   readonly #settle: LuaCommand<Settled>;
   readonly #remove: LuaCommand<number>;
 
-  /** `ttlSeconds`: life of a session after its last use. `runMs`: the time in which any run is over. `most`: sessions of a user. */
+  /** `ttlSeconds`: life of a session after its last use. `runMs`: time in which any run is over. `most`: maximum sessions of a user. */
   constructor(redis: Redis, ttlSeconds: number, runMs: number, most = MOST_SESSIONS) {
     this.#redis = redis;
     this.#ttlMs = ttlSeconds * 1000;
@@ -101,7 +102,7 @@ export class SessionStore {
     this.#remove = luaCommand(redis, "svcSessionRemove", script("remove"), 3);
   }
 
-  /** A run of a session begins; the session is made if there is none. An execution that begins again takes back what it left. */
+  /** Begins a run; creates the session if there is none. An execution that begins again undoes what its earlier attempt left. */
   async begin({
     namespace,
     hint,
@@ -136,15 +137,15 @@ export class SessionStore {
   }
 
   /**
-   * The hint of the session that an execution used, by the execution's session; undefined: it had none, or is not known. It is known
-   * as long as the session that it is used for.
+   * Finds the hint of the persistent session that an execution used, by the execution's storage session. Undefined: it had no hint,
+   * or the entry has expired. A lookup renews the entry, which lives as long as the persistent session.
    */
   async hintOf(namespace: string, executionSession: string): Promise<string | undefined> {
     const key = executionKey(namespace, executionSession);
     return (await this.#redis.getex(key, "PX", this.#ttlMs)) ?? undefined;
   }
 
-  /** All sessions of a user, the last used first. */
+  /** All sessions of a user, the most recently used first. */
   async list(namespace: string): Promise<SessionRecord[]> {
     const hints = await this.#redis.zrevrange(indexKey(namespace), 0, -1);
     const records: SessionRecord[] = [];
@@ -153,7 +154,7 @@ export class SessionStore {
     return records;
   }
 
-  /** The sessions of these hints, as the index has them, without those that have ended. */
+  /** The sessions of these hints in the form of the index (empty: the default session), without sessions that have ended. */
   async #read(namespace: string, hints: readonly string[]): Promise<SessionRecord[]> {
     const pipeline = this.#redis.pipeline();
     for (const hint of hints) {
@@ -185,7 +186,7 @@ export class SessionStore {
     return (await this.#remove(key, indexKey(namespace), SNAPSHOTS, id, this.#runMs)) === 1;
   }
 
-  /** Up to 500 snapshots that no session and no run needs. They are told again until they are forgotten. */
+  /** Up to 500 snapshots that no session and no run needs. It returns a snapshot again until `forget` removes it. */
   async unneeded(): Promise<UnneededSnapshot[]> {
     const [seconds, micros] = await this.#redis.time();
     const nowMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
@@ -200,13 +201,13 @@ export class SessionStore {
     return unneeded;
   }
 
-  /** They are deleted. */
+  /** For snapshots that have been deleted from storage. */
   async forget(snapshots: readonly UnneededSnapshot[]): Promise<void> {
     if (snapshots.length > 0) await this.#redis.zrem(SNAPSHOTS, ...snapshots.map(({ member }) => member));
   }
 }
 
-/** How the set of snapshots names one: by its place, and by the record of its session. */
+/** The member of a snapshot in the sorted set: its place in storage, and the key of the record of its session. */
 const memberOf = ({ id, storage_session_id }: Omit<Snapshot, "size">, key: string) =>
   `${storage_session_id}/${id}/${key}`;
 

@@ -1,4 +1,4 @@
-/** A tool for language models that runs a program, in no framework's form. The adapters beside it give it theirs. */
+/** A tool for language models that runs a program, independent of any framework. The adapters beside it fit it to their frameworks. */
 import { CONNECTION_FAILED, SvcError } from "../error.ts";
 import { CODES } from "../errors.generated.ts";
 import type { InputFile } from "../inputs.ts";
@@ -6,13 +6,13 @@ import type { Result } from "../results.ts";
 import type { Svc } from "../svc.ts";
 
 export interface CodeToolOptions {
-  /** What the model is told of it; the languages, and the names of `files`, are added. */
+  /** Description of the tool for the model. The languages, and the names of `files`, are appended. */
   description?: string | undefined;
-  /** Those that the model may choose from. */
+  /** Languages that the model may choose from. */
   languages?: readonly string[] | undefined;
-  /** Every run finds them in its folder. */
+  /** Every run finds these files in its folder. */
   files?: readonly InputFile[] | undefined;
-  /** Runs of the same hint continue each other, where the service keeps sessions. */
+  /** Hint of a persistent session. Runs with the same hint continue each other, if the service keeps sessions. */
   session?: string | undefined;
 }
 
@@ -22,9 +22,9 @@ export interface CodeInput {
 }
 
 export interface CodeOutput {
-  /** What the model reads of a run: its output, how it ended, its files. An error of the service is a sentence, too. */
+  /** What the model reads of a run: its output, how it ended, its files. For an error of the service it is a sentence. */
   text: string;
-  /** For the application: its files can be downloaded. Null where the program was not run, or its result is not known. */
+  /** For the application, which can download its files. Null if the program was not run, or its result is not known. */
   result: Result | null;
 }
 
@@ -37,7 +37,7 @@ export interface CodeTool {
     required: string[];
     additionalProperties: false;
   };
-  /** Rejects only when `signal` is aborted, with its reason. `input` need not keep to the schema: a model wrote it. */
+  /** Rejects only when `signal` is aborted, with its reason. `input` may violate the schema, because a model wrote it. */
   run: (input: CodeInput, signal?: AbortSignal) => Promise<CodeOutput>;
 }
 
@@ -74,7 +74,7 @@ export function codeTool(svc: Svc, options: CodeToolOptions = {}): CodeTool {
   };
 }
 
-/** Whether the error says that the program has not run. Every other one leaves that open. */
+/** Whether the error says that the program has not run. Any other error leaves that open. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof SvcError &&
   ![CONNECTION_FAILED, "execution_cancelled"].includes(error.code) &&

@@ -7,7 +7,7 @@ import type { Svc } from "../svc.ts";
 import { type CodeInput, type CodeToolOptions, codeTool } from "./code-tool.ts";
 
 export interface LangchainToolOptions extends CodeToolOptions {
-  /** Name under which the model calls it (`run_code`). */
+  /** Name under which the model calls the tool. Default: `run_code`. */
   name?: string | undefined;
 }
 

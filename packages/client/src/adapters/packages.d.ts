@@ -1,4 +1,4 @@
-/** What the adapters use of packages that only their users have. */
+/** Types that the adapters use from other packages. Only users of an adapter install these packages. */
 declare module "@langchain/core/tools" {
   export interface StructuredToolInterface {
     name: string;

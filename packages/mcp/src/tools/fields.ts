@@ -1,4 +1,4 @@
-/** Fields that several tools have. Their values are checked by the service, whose sentences say what is wrong. */
+/** Fields that several tools share. The service checks their values, and its sentences say what is wrong. */
 import { z } from "zod";
 
 export const fileName = z.string().describe("Path below the working directory, such as data/points.csv.");

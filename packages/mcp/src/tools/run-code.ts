@@ -1,4 +1,4 @@
-/** `run_code`: one program, its output while it comes, and what it left. */
+/** `run_code`: runs one program. Shows its output while it runs, and returns what it left. */
 import { LANGUAGES } from "@svc/contracts";
 import { z } from "zod";
 import { contentOf } from "../run-content.ts";

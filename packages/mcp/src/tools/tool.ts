@@ -1,4 +1,4 @@
-/** A tool of the server: what it takes, and what it does with the service. */
+/** Defines a tool of the server: its arguments, and what it does with the service. */
 
 import type { CallToolResult, Tool as ListedTool } from "@modelcontextprotocol/sdk/types.js";
 import { problemsOf } from "@svc/contracts";
@@ -9,7 +9,7 @@ export interface CallContext {
   service: Service;
   /** Aborted when nobody waits for the result any more. */
   signal: AbortSignal;
-  /** Output of a program while it comes. */
+  /** Receives the output of a program while it runs. */
   onOutput: (text: string) => void;
 }
 
@@ -25,7 +25,7 @@ interface Definition<Input extends z.ZodObject> {
   description: string;
   input: Input;
   output?: z.ZodObject;
-  /** It changes nothing that the service keeps. */
+  /** The tool changes nothing that the service keeps. */
   isReadOnly: boolean;
   run: (input: z.infer<Input>, context: CallContext) => Promise<CallToolResult>;
 }
@@ -51,12 +51,12 @@ export function defineTool<Input extends z.ZodObject>(definition: Definition<Inp
   };
 }
 
-/** What a caller sends: fields with a default need not be there. */
+/** The schema of what a caller sends: fields with a default are optional. */
 function schemaOf(schema: z.ZodObject): ListedTool["inputSchema"] {
   return z.toJSONSchema(schema, { io: "input" }) as ListedTool["inputSchema"];
 }
 
-/** A result as structured content, and as text for hosts that do not read that. */
+/** A result as structured content, and as text for hosts that do not read structured content. */
 export function structured(value: Record<string, unknown>): CallToolResult {
   return { content: [{ type: "text", text: JSON.stringify(value) }], structuredContent: value };
 }

@@ -1,7 +1,7 @@
 /**
- * Object storage in a directory of one file system. The layout is in layout.ts, the form of an object file in trailer.ts.
- * Safety: an object file is complete and synced before a link or rename shows it, then the directory is synced. A link never
- * replaces an existing object. The directory belongs to the store alone; several processes may share it.
+ * Object storage in a directory of one file system. For the layout see layout.ts, for the format of an object file trailer.ts.
+ * Safety: an object file is complete and synced before a link or rename makes it visible; then the directory is synced. A link
+ * never replaces an existing object. The directory belongs to the store alone; several processes may share it.
  */
 import { link, open, readdir, rename, rm, rmdir, unlink } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
@@ -32,7 +32,7 @@ import { writeAll, writeContent } from "./write.ts";
 
 export interface FsObjectStoreOptions {
   root: string;
-  /** A use is noted at most this often, so that not every read is a write. */
+  /** Shortest time between two recorded uses of an object, so that not every read causes a write. */
   useGranularityMs: number;
 }
 
@@ -40,9 +40,9 @@ const FILE_MODE = 0o600;
 const PARALLEL_FILES = 8;
 /** Object files up to this size are read with one call. */
 const SMALL_BYTES = 64 * 1024;
-/** How long a store that could be written needs no other probe. */
+/** How long a successful write probe stays valid. */
 const GOOD_FOR_MS = 1000;
-/** A session directory can vanish between its making and the link when its last object is deleted just then. */
+/** The link is tried again: deleting the last object of a session may remove its directory between its creation and the link. */
 const LINK_ATTEMPTS = 5;
 /** Stands for the namespace of pending objects; no real namespace is empty. */
 const NO_NAMESPACE = "";
@@ -50,7 +50,7 @@ const NO_NAMESPACE = "";
 export class FsObjectStore implements ObjectStore {
   readonly #layout: Layout;
   readonly #useGranularityMs: number;
-  /** Commits and discards of each pending session. */
+  /** Queues the commits and discards of each pending session. */
   readonly #ends = new Turns();
   readonly #check = usableFor(GOOD_FOR_MS, () => this.#probe());
 
@@ -87,13 +87,13 @@ export class FsObjectStore implements ObjectStore {
     }
   }
 
-  /** The record of the object that is there already, when it is this one; else the error. */
+  /** Returns the record of the existing object if it is the same as `wanted`. Otherwise throws `error`. */
   async #repeated(address: ObjectAddress, wanted: ObjectRecord, error: StoreError): Promise<ObjectRecord> {
     const found = await this.#listed(address);
     if (found === undefined || !isDeepStrictEqual(found, { ...wanted, lastModified: found.lastModified })) {
       throw error;
     }
-    // The writer may not have got this far.
+    // The earlier writer may have stopped before this sync.
     await fsCall("storing an object", () => syncDirectory(this.#layout.session(address.session)));
     return found;
   }
@@ -135,7 +135,7 @@ export class FsObjectStore implements ObjectStore {
     } catch (error) {
       if (!(error instanceof StoreError && error.failure === "exists")) {
         await rm(target, { force: true });
-        // A commit of the other files may have taken the broken one along.
+        // A concurrent commit of the other files may have moved the broken file along.
         await rm(this.#layout.object(address), { force: true });
       }
       throw error;
@@ -153,7 +153,7 @@ export class FsObjectStore implements ObjectStore {
         return await this.#commitPending(session, files, attributes, admit);
       } catch (error) {
         const records = await committedBefore(this, session, files, attributes, error);
-        // The writer may not have got this far.
+        // The earlier writer may have stopped before this sync.
         await fsCall("committing a session", () => syncDirectory(this.#layout.sessions));
         return records;
       }
@@ -293,7 +293,7 @@ export class FsObjectStore implements ObjectStore {
   }
 }
 
-/** Writes a new object file. Errors of the content pass through as they are. */
+/** Writes a new object file. Errors that the content throws pass through unchanged. */
 async function writeObject(
   path: string,
   address: ObjectAddress,

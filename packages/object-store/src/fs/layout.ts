@@ -3,7 +3,7 @@
  *   sessions/<session>/<file>   visible objects
  *   pending/<session>/<file>    objects of sessions that are still being made
  *   incoming/<random>           writes in progress
- * All on one file system, so that links and renames work between them. Only ids and names made here become paths.
+ * All are on one file system, so that links and renames work between them. Only ids and names generated here become paths.
  */
 import { randomBytes } from "node:crypto";
 import { mkdir, open } from "node:fs/promises";
@@ -54,7 +54,7 @@ export class Layout {
   }
 }
 
-/** Makes a directory unless it is there; true when it was made. */
+/** Creates a directory unless it exists. Returns true if it created the directory. */
 export async function ensureDirectory(path: string): Promise<boolean> {
   return (await mkdir(path, { recursive: true, mode: DIRECTORY_MODE })) !== undefined;
 }

@@ -13,17 +13,17 @@ export interface OpenFile {
   file: FileHandle;
   record: ObjectRecord;
   modifiedMs: number;
-  /** Of a small object. */
+  /** The whole content, if the file was read in one call. */
   content?: Buffer;
 }
 
 interface OpenOptions {
   flags?: string;
-  /** A file of at most so many bytes is read as a whole. */
+  /** A file of at most this many bytes is read in one call. */
   wholeUpTo?: number;
 }
 
-/** Opens an object file and checks that it is whole by size. The caller closes it. */
+/** Opens an object file and checks its size against its record. The caller closes it. */
 export async function openObjectFile(
   path: string,
   address: ObjectAddress,
@@ -50,7 +50,7 @@ export async function openObjectFile(
   });
 }
 
-/** Throws `damaged` when the file ends before. */
+/** Throws `damaged` if the file ends before `length` bytes. */
 export async function readExactly(file: FileHandle, position: number, length: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(length);
   for (let done = 0; done < length; ) {
@@ -61,12 +61,12 @@ export async function readExactly(file: FileHandle, position: number, length: nu
   return buffer;
 }
 
-/** The content of an open object, or a range of it. Takes the file over and closes it. */
+/** Streams the content of an open object, or a range of it. Owns the file and closes it. */
 export class ContentStream extends VerifiedStream {
   readonly #file: FileHandle;
   readonly #content: Buffer | undefined;
 
-  /** `content`: where it was read with the record. */
+  /** `content`: set if it was read together with the record. */
   constructor(file: FileHandle, record: ObjectRecord, range?: ByteRange, content?: Buffer) {
     super(record, range);
     this.#file = file;

@@ -1,6 +1,6 @@
 /**
- * Walks the store without holding directories in memory: what was not used for long, and what broken-off writes left. What
- * cannot be looked at or removed is handed to `passOver`, and the walk goes on behind it. Failures are StoreErrors.
+ * Finds unused objects and the leftovers of aborted writes. A walk holds no directory in memory. When it cannot inspect or remove
+ * something, it passes the error to `passOver` and continues with the next. Failures are StoreErrors.
  */
 import type { Dirent } from "node:fs";
 import { opendir, rm, rmdir, stat } from "node:fs/promises";
@@ -78,7 +78,7 @@ async function removeIfEmpty(directory: string, time: Date): Promise<void> {
   );
 }
 
-/** A leftover that cannot be removed is handed to `passOver`, and those behind it go. Answers how many went. */
+/** Passes the error of a leftover that cannot be removed to `passOver` and continues. Returns how many it removed. */
 export async function removeLeftovers(layout: Layout, olderThan: Date, passOver: PassOver): Promise<number> {
   let removed = 0;
   const removeIn = async (directory: string, lastWrite: (path: string) => Promise<number>) => {
@@ -98,7 +98,7 @@ export async function removeLeftovers(layout: Layout, olderThan: Date, passOver:
   return removed;
 }
 
-/** Of a session whose files are not visible yet. */
+/** Time of the last write to a pending session. */
 async function lastWriteIn(directory: string): Promise<number> {
   let newest = (await modified(directory)) ?? Infinity;
   for await (const { name } of entries(directory)) {

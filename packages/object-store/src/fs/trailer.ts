@@ -1,15 +1,14 @@
 /**
- * The form of an object file: the content, then its record as JSON, then a footer of 12 bytes (length of the JSON as an
- * unsigned 32-bit little-endian number, then the format's mark). Content and record live and die together: one file to
- * sync, one link to make it visible, no state in which one of them exists without the other. Whatever does not add up is
- * `damaged`.
+ * The format of an object file: the content, then its record as JSON, then a footer of 12 bytes. The footer is the length of the
+ * JSON (unsigned 32-bit little-endian) and the magic bytes of the format. Content and record share one file: it takes one sync and
+ * one link to make them visible, and neither exists without the other. Anything inconsistent is `damaged`.
  */
 import { type ObjectRecord, objectRecordSchema } from "@svc/contracts";
 import { type ObjectAddress, StoreError } from "../store.ts";
 
 const MARK = Buffer.from("svcobj01");
 export const FOOTER_BYTES = 4 + MARK.length;
-/** Names and types are bounded, so a longer record is none of ours. */
+/** Names and types are bounded, so the store never writes a longer record. */
 const MAX_RECORD_BYTES = 64 * 1024;
 
 export function encodeTrailer(record: ObjectRecord): Buffer {
@@ -19,7 +18,7 @@ export function encodeTrailer(record: ObjectRecord): Buffer {
   return Buffer.concat([json, length, MARK]);
 }
 
-/** Length of the record before the footer, which are the last bytes of the file. */
+/** Reads the length of the record from the footer, the last bytes of the file. */
 export function recordLength(footer: Buffer): number {
   const length = footer.length === FOOTER_BYTES ? footer.readUInt32LE(0) : 0;
   if (!footer.subarray(4).equals(MARK) || length === 0 || length > MAX_RECORD_BYTES) {

@@ -1,6 +1,6 @@
 /**
- * Writes streamed content to an open file: hashed and counted on the way, gathered into large writes, with the next bytes
- * taken in while the last are written. At most two gathered writes are in memory, and the memory of what was written is given back.
+ * Writes streamed content to an open file. Hashes and counts the content on the way, gathers it into large writes, and receives the
+ * next bytes during a write. At most two gathered writes are in memory, and the memory of written chunks is freed.
  */
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
@@ -54,7 +54,7 @@ export async function writeContent(
   return { size, etag: hash.digest("hex") };
 }
 
-/** All bytes or a failure: a disk that fills up takes a part of them, which is no error of the call. */
+/** Writes all bytes or throws. A disk that fills up may accept only a part, which `writev` does not report as an error. */
 export async function writeAll(file: FileHandle, chunks: readonly Uint8Array[], at: number): Promise<void> {
   const total = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
   const { bytesWritten } = await file.writev(chunks, at);

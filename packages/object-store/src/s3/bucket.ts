@@ -1,4 +1,4 @@
-/** The operations on keys of one bucket that the store is made of. Failures are StoreErrors. */
+/** The operations on the keys of one bucket from which the store is built. Failures are StoreErrors. */
 import type { Readable } from "node:stream";
 import {
   AbortMultipartUploadCommand,
@@ -29,7 +29,7 @@ export interface OpenUpload {
 
 const HTTP_CONFLICT = 409;
 const HTTP_PRECONDITION_FAILED = 412;
-/** A conditional write that meets a deletion of its key is answered with a conflict. */
+/** A conditional write that races with a deletion of its key gets a conflict (409), and is tried again. */
 const CREATE_ATTEMPTS = 4;
 
 export class Bucket {
@@ -41,7 +41,7 @@ export class Bucket {
     this.name = connection.bucket;
   }
 
-  /** Stores a small object unless its key is taken. After a failure it may have been stored all the same. */
+  /** Stores a small object unless its key is taken. After a failure the object may exist nevertheless. */
   async create(key: string, body: string): Promise<"created" | "taken"> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -59,7 +59,7 @@ export class Bucket {
     }
   }
 
-  /** Stores an object, whatever was there. */
+  /** Stores an object, and replaces an existing one. */
   async put(key: string, body: Uint8Array): Promise<void> {
     const input = { Bucket: this.name, Key: key, Body: body };
     await s3Call("storing an object", () => this.client.send(new PutObjectCommand(input), within(LONG)));
@@ -76,8 +76,8 @@ export class Bucket {
   }
 
   /**
-   * The bytes of an object as they come from the network. Their beginning is waited for in bounded time. Destroying the stream,
-   * or the signal, ends the request.
+   * Streams the bytes of an object from the network. The wait for the start of the response is bounded. Destroying the stream or
+   * aborting the signal ends the request.
    */
   async stream(key: string, range: ByteRange, signal: AbortSignal): Promise<Readable> {
     const beginning = new AbortController();
@@ -111,13 +111,13 @@ export class Bucket {
     }
   }
 
-  /** Removes an object; that there is none is fine. */
+  /** Removes an object. A missing object is no error. */
   async delete(key: string): Promise<void> {
     const input = { Bucket: this.name, Key: key };
     await s3Call("deleting an object", () => this.client.send(new DeleteObjectCommand(input), within(SHORT)));
   }
 
-  /** All objects below a prefix, in the order of their keys, a page in memory at a time. */
+  /** All objects below a prefix, in the order of their keys, with one page in memory at a time. */
   async *list(prefix: string): AsyncGenerator<Listed> {
     let token: string | undefined;
     do {
@@ -157,7 +157,7 @@ export class Bucket {
     } while (marker !== undefined);
   }
 
-  /** Ends an upload; that it has ended already is fine. */
+  /** Aborts an upload. An upload that has already ended is no error. */
   async abortUpload(key: string, uploadId: string): Promise<void> {
     const input = { Bucket: this.name, Key: key, UploadId: uploadId };
     await s3Call("aborting an upload", () =>

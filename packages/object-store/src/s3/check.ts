@@ -1,4 +1,4 @@
-/** Whether the bucket can be used: it can be written, and it honours conditions. */
+/** Checks that the bucket is usable: it is writable, and the server honours the condition `If-None-Match`. */
 import { StoreError } from "../store.ts";
 import { usableFor } from "../usable.ts";
 import type { Bucket } from "./bucket.ts";
@@ -10,14 +10,14 @@ export class Check {
   readonly #bucket: Bucket;
   #honoursConditions = false;
 
-  /** Throws unless the bucket can be written right now. */
+  /** Throws unless the bucket is usable. A success is cached for `GOOD_FOR_MS`. */
   readonly now = usableFor(GOOD_FOR_MS, () => this.#ask());
 
   constructor(bucket: Bucket) {
     this.#bucket = bucket;
   }
 
-  /** Throws unless the server is known to refuse the creation of what exists. Asks only until it is known. */
+  /** Throws unless the server is known to refuse to create a key that exists. Probes only until this is known. */
   async conditions(): Promise<void> {
     if (!this.#honoursConditions) await this.now();
   }

@@ -1,18 +1,18 @@
 /**
- * The S3 client: credentials, addresses, time limits, retries. Each request is tried up to four times with growing pauses and
- * is given up after a fixed time. Certificates are always verified; NODE_EXTRA_CA_CERTS names further authorities.
+ * The S3 client: credentials, addresses, time limits, retries. Each request has up to four attempts with backoff, and fails after
+ * a fixed time. Certificates are always verified; NODE_EXTRA_CA_CERTS names further certificate authorities.
  */
 import { S3Client, type S3ClientConfig } from "@aws-sdk/client-s3";
 import { STORING_MS } from "@svc/contracts";
 
 export interface S3Connection {
-  /** Address of the service; without it the one of AWS in the region. */
+  /** Address of the service. Default: AWS in the region. */
   endpoint?: string | undefined;
   region: string;
   bucket: string;
   /** Bucket in the path instead of the host name. */
   forcePathStyle: boolean;
-  /** Without them the SDK's chain: environment, web identity, shared files, instance role. */
+  /** Default: the SDK's chain of providers: environment, web identity, shared files, instance role. */
   credentials?:
     | { accessKeyId: string; secretAccessKey: string; sessionToken?: string | undefined }
     | undefined;
@@ -26,12 +26,12 @@ export interface TimeLimits {
 
 /** Requests without content, and records. */
 export const SHORT: TimeLimits = { tryMs: 8000, totalMs: STORING_MS.record };
-/** Requests that carry content, all of one content together. */
+/** Requests that carry content. `totalMs` is for all requests of one content together. */
 export const LONG: TimeLimits = { tryMs: 20_000, totalMs: STORING_MS.content };
 
 const ATTEMPTS = 4;
 const CONNECT_MS = 3000;
-/** A reader that pauses holds a connection, so there must be more of them than readers. */
+/** A paused reader holds its connection, so there must be more connections than readers. */
 const MAX_CONNECTIONS = 2048;
 
 export function createClient(connection: S3Connection): S3Client {
@@ -61,7 +61,7 @@ export function createClient(connection: S3Connection): S3Client {
   return new S3Client(config);
 }
 
-/** `abortSignal`: of several requests that have the time together. */
+/** `abortSignal`: one signal for several requests that share a time limit. */
 export function within(
   { tryMs, totalMs }: TimeLimits,
   abortSignal = AbortSignal.timeout(totalMs),

@@ -1,16 +1,4 @@
-/**
- * Object storage in a bucket of an S3 server. The layout is in keys.ts.
- *
- * - Bytes are stored first, under a key of their own; then the record is created under the object's key, on condition that
- *   the key is free (`If-None-Match: *`). The record is what makes the object visible, so no half object ever is.
- *   It holds everything that is known of the object, because size and hash are known only at the end of the content, and
- *   because header values are too short for names and namespaces.
- * - A server that ignores the condition is refused before the first write: it would let objects be replaced.
- * - A record whose creation was not answered may exist. It is looked for; when that is not possible the bytes stay, so that
- *   a record that appears late is complete. The sweep removes bytes that no record names.
- * - A deletion removes the record first. In this process reads that have begun end whole; elsewhere they are cut.
- * - Objects that are committed together become visible by one marker.
- */
+/** Object storage in a bucket of an S3 server. For the layout of the bucket see keys.ts. */
 import { isDeepStrictEqual } from "node:util";
 import type { ObjectRecord } from "@svc/contracts";
 import { mapLimited } from "@svc/service-kit/map-limited";
@@ -51,20 +39,31 @@ import { Spool } from "./spool.ts";
 import { allObjects, removeLeftovers, unusedObjects } from "./sweep.ts";
 
 export interface S3ObjectStoreOptions extends S3Connection {
-  /** A use is noted at most this often, so that not every read is a write. */
+  /** Shortest time between two recorded uses of an object, so that not every read causes a write. */
   useGranularityMs: number;
 }
 
 /** Stands for the namespace of pending objects; no real namespace is empty. */
 const NO_NAMESPACE = "";
 
+/**
+ * - A write first stores the bytes under a key of their own. Then it creates the record under the object's key, on condition that
+ *   the key is free (`If-None-Match: *`). Only the record makes the object visible, so an incomplete object never is.
+ * - The record holds everything that is known about the object: size and hash are known only at the end of the content, and header
+ *   values are too short for names and namespaces.
+ * - A server that ignores the condition would let objects be replaced, so the store refuses it before the first write.
+ * - If the response to the creation of a record is lost, the record may exist, and the store looks for it. If that fails, the bytes
+ *   stay, so that a record that appears late is complete. The sweep removes bytes that no record names.
+ * - A deletion removes the record first. Reads in progress in this process still finish; reads in other processes break off.
+ * - One marker makes all objects of a commit visible together.
+ */
 export class S3ObjectStore implements ObjectStore {
   readonly #bucket: Bucket;
   readonly #entries: Entries;
   readonly #check: Check;
   readonly #sender: Sender;
   readonly #readers = new Readers();
-  /** Commits and discards of each pending session. */
+  /** Queues the commits and discards of each pending session. */
   readonly #ends = new Turns();
   readonly #useGranularityMs: number;
 
@@ -109,7 +108,7 @@ export class S3ObjectStore implements ObjectStore {
     throw new StoreError("exists", "staging an object: it exists already");
   }
 
-  /** Stores the bytes; nothing shows them yet. */
+  /** Stores the bytes. They are not visible yet, because no record names them. */
   async #store(
     address: ObjectAddress,
     content: Content,
@@ -137,7 +136,7 @@ export class S3ObjectStore implements ObjectStore {
     }
   }
 
-  /** The sweep takes what cannot be removed now. */
+  /** The sweep removes later what cannot be removed now. */
   async #dropContent(entry: Entry): Promise<void> {
     await this.#bucket.delete(contentKey(addressOf(entry), entry.content)).catch(() => undefined);
   }
@@ -165,7 +164,7 @@ export class S3ObjectStore implements ObjectStore {
     if (!files.every((file) => staged.includes(file))) {
       throw new StoreError("not_found", "committing a session: no such object");
     }
-    // Records of these files may be those of a commit that ended here.
+    // Records of these files may come from an earlier commit that broke off here.
     const wanted = new Set(files);
     if ((await this.#entries.ids(session, files.length + 1)).some((file) => !wanted.has(file))) {
       throw new StoreError("exists", "committing a session: it exists already");
@@ -197,7 +196,7 @@ export class S3ObjectStore implements ObjectStore {
     const entry = await this.#entries.get(PENDING, address).catch(() => undefined);
     await this.#bucket.delete(keyOf(PENDING, address));
     if (entry === undefined || (await this.#isCommitted(address))) return;
-    // That of a commit that ended before its marker, if any.
+    // The record of a commit that broke off before its marker, if there is one.
     await this.#bucket.delete(keyOf(RECORDS, address));
     await this.#dropContent(entry);
   }
@@ -228,7 +227,7 @@ export class S3ObjectStore implements ObjectStore {
       const [visible, content] = await Promise.all([this.#entries.isVisible(entry), this.#bucket.head(key)]);
       if (!visible) throw new StoreError("not_found", "opening an object: its batch is not committed");
       if (content === undefined) {
-        // Unless it was deleted just now, in which case this throws `not_found`.
+        // Throws `not_found` if the object was deleted just now.
         await this.#entries.get(RECORDS, address);
         throw new StoreError("damaged", "the content is missing", undefined, record);
       }
@@ -247,7 +246,7 @@ export class S3ObjectStore implements ObjectStore {
     };
   }
 
-  /** A mark of a use that meets a deletion stays behind alone, which shows nothing. */
+  /** A use marker that races with a deletion may remain without its object. It makes nothing visible. */
   async #noteUse(address: ObjectAddress, stored: Date): Promise<void> {
     const isRecent = (time: Date) => Date.now() - time.getTime() < this.#useGranularityMs;
     if (isRecent(stored)) return;
@@ -263,7 +262,7 @@ export class S3ObjectStore implements ObjectStore {
       throw error;
     });
     await this.#bucket.delete(keyOf(RECORDS, address));
-    // The object is gone. What cannot be removed now is the sweep's.
+    // The object is gone. The sweep removes later what cannot be removed now.
     await Promise.all([
       this.#bucket.delete(keyOf(USES, address)),
       entry === undefined ? undefined : this.#deleteContent(entry),

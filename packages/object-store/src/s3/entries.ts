@@ -1,6 +1,6 @@
 /**
- * The entries in the bucket: created once, never changed. A creation that was not answered may have happened; it is looked for.
- * Entries of a batch are visible from the moment when the batch's marker exists.
+ * The entries in the bucket: created once, never changed. If the response to a creation is lost, the entry may exist, so it is
+ * looked up. Entries of a batch become visible when the marker of the batch exists.
  */
 import { isDeepStrictEqual } from "node:util";
 import { mapLimited } from "@svc/service-kit/map-limited";
@@ -29,7 +29,7 @@ export class Entries {
     this.#bucket = bucket;
   }
 
-  /** Creates a record. Answers undefined when it is there now, or the one that has its place. */
+  /** Creates an entry. Returns undefined if the entry exists now, or the other entry that has its key. */
   async create(kind: Kind, entry: Entry): Promise<Entry | undefined> {
     const address = addressOf(entry);
     let outcome: "created" | "taken";
@@ -42,7 +42,7 @@ export class Entries {
     }
     if (outcome === "created") return undefined;
     const found = await this.get(kind, address);
-    // A repeated request of our own.
+    // A retry of our own request found the entry that it had created.
     return isDeepStrictEqual(found, entry) ? undefined : found;
   }
 
@@ -51,14 +51,14 @@ export class Entries {
     return decodeEntry((await this.#bucket.text(keyOf(kind, address))).text, address);
   }
 
-  /** False for what is part of a batch that is not committed. */
+  /** False for an entry of a batch that is not committed. */
   async isVisible({ batch, record }: Entry): Promise<boolean> {
     return !batch || (await this.#bucket.head(batchKey(record.storage_session_id))) !== undefined;
   }
 
   /**
-   * Creates the entries of a session and makes them visible together. After a failure none of them is visible: those that were created
-   * stay, without the marker, for a commit that is made again or for the discard. Another commit of the same may be under way.
+   * Creates the entries of a session and makes them visible together. After a failure none of them is visible. Entries that were
+   * created stay without the marker, for a repeated commit or for the discard. Another commit of the session may be in progress.
    */
   async createAll(session: string, entries: readonly Entry[]): Promise<void> {
     await mapLimited(entries, PARALLEL_REQUESTS, async (entry) => {
@@ -88,7 +88,7 @@ export class Entries {
     return files;
   }
 
-  /** Up to `limit` visible entries of a session whose content is there, by file id. */
+  /** Up to `limit` visible entries of a session whose content exists, in order of file id. */
   async list(session: string, limit: number): Promise<Entry[]> {
     const files = (await this.ids(session, limit)).map((file) => ({ session, file }));
     const sizes = await this.#contentSizes(session, files.at(-1));
@@ -99,7 +99,7 @@ export class Entries {
     return found.filter(({ batch }) => !batch);
   }
 
-  /** Sizes of the content of a session by key, up to the content of a file. */
+  /** Content sizes of a session by key, up to the content of the file `last`. */
   async #contentSizes(
     session: string,
     last: ObjectAddress | undefined,

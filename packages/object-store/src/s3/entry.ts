@@ -1,4 +1,4 @@
-/** The form of a stored record: the object's record, and which write holds its bytes. Whatever does not add up is `damaged`. */
+/** The format of a stored entry: the object's record, and which write holds its bytes. Anything inconsistent is `damaged`. */
 import { objectRecordSchema } from "@svc/contracts";
 import { z } from "zod";
 import { type ObjectAddress, StoreError } from "../store.ts";

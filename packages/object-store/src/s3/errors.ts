@@ -1,7 +1,7 @@
 /**
- * Turns failures of S3 calls into StoreErrors. Only what the server says of a key is `not_found`; a bucket that is missing, a
- * refused key, a timeout and everything else is `unavailable`. The cause keeps name, status and request id for the log, and
- * nothing that could hold a credential.
+ * Turns failures of S3 calls into StoreErrors. Only a missing key is `not_found`; a missing bucket, a denied key, a timeout and
+ * everything else is `unavailable`. The cause keeps only name, message, code, status and request id for the log: other fields
+ * could hold a credential.
  */
 import { StoreError } from "../store.ts";
 

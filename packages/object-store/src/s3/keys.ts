@@ -1,12 +1,12 @@
 /**
- * Where things lie in the bucket, which belongs to the store alone:
+ * The layout of the bucket, which belongs to the store alone:
  *   records/<session>/<file>          the record of an object, as JSON; it alone makes the object visible
  *   content/<session>/<file>/<nonce>  the bytes of one write; a key is never written twice
  *   pending/<session>/<file>          the record of a pending object
- *   batches/<session>                 makes the objects visible that were committed together
+ *   batches/<session>                 the marker that makes the objects of one commit visible together
  *   uses/<session>/<file>             empty; its time is the object's last use
- *   probes/<nonce>                    lives for one check of the store
- * Keys are exact. Listings are taken below whole ids with their closing slash only, so that none covers another session.
+ *   probes/<nonce>                    exists during one check of the store
+ * Keys are exact. The prefix of a listing ends with a whole id and a slash, so that it never covers another session.
  */
 import { randomBytes } from "node:crypto";
 import { isId } from "@svc/contracts";
@@ -49,7 +49,7 @@ export function freshNonce(): string {
   return randomBytes(16).toString("hex");
 }
 
-/** The address in a listed key, whatever kind it has; undefined for keys that are none of ours. */
+/** The address in a listed key of any kind; undefined for keys that the store did not make. */
 export function addressIn(key: string): ObjectAddress | undefined {
   const [, session = "", file = "", ...rest] = key.split("/");
   const isOurs = isId(session) && isId(file) && rest.length === (key.startsWith(CONTENT) ? 1 : 0);

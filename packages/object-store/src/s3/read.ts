@@ -1,6 +1,6 @@
 /**
- * Streams the content of an object, or a range of it. A read that the network breaks off is taken up again where it ended; a
- * server that stays silent is given up.
+ * Streams the content of an object, or a range of it. A read that the network interrupts resumes where it stopped. A server that
+ * stays silent for too long fails the attempt.
  */
 import type { Readable } from "node:stream";
 import type { ObjectRecord } from "@svc/contracts";
@@ -21,7 +21,7 @@ export class ContentStream extends VerifiedStream {
   readonly #release: () => void;
   #source: { body: Readable; chunks: AsyncIterator<Buffer> } | undefined;
 
-  /** `release` is called once, when nothing is read any more. */
+  /** Calls `release` once, when reading has ended. */
   constructor(
     bucket: Bucket,
     key: string,
@@ -62,7 +62,7 @@ export class ContentStream extends VerifiedStream {
   async #open() {
     const range = { first: this.position, last: this.end - 1 };
     const body = await this.#bucket.stream(this.#key, range, this.#abort.signal);
-    // A reader that waits for a chunk receives the error from there.
+    // The iterator passes the error on to the reader that waits for a chunk.
     body.on("error", () => undefined);
     if (this.destroyed) body.destroy();
     return { body, chunks: body[Symbol.asyncIterator]() as AsyncIterator<Buffer> };

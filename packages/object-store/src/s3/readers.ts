@@ -1,8 +1,8 @@
-/** Knows which content is being read in this process, so that a deletion waits with the bytes until nobody needs them. */
+/** Tracks which content this process is reading, so that a deletion keeps the bytes until the last reader has ended. */
 export class Readers {
   readonly #held = new Map<string, { count: number; afterwards: (() => void) | undefined }>();
 
-  /** The answer ends the hold; calling it again does nothing. */
+  /** Returns a function that ends the hold; calling it again does nothing. */
   hold(key: string): () => void {
     const hold = this.#held.get(key) ?? { count: 0, afterwards: undefined };
     this.#held.set(key, hold);
@@ -18,7 +18,7 @@ export class Readers {
     };
   }
 
-  /** True when somebody reads; then `operation` runs after the last of them. */
+  /** If the key has readers, returns true and runs `operation` after the last of them has ended. */
   afterLast(key: string, operation: () => void): boolean {
     const hold = this.#held.get(key);
     if (hold === undefined) return false;

@@ -1,8 +1,8 @@
 /**
- * Sends spooled content: one request up to the size of a part, a multipart upload above it, several parts at once. The SDK adds
- * a checksum to each request, which the server verifies. A multipart upload that fails is aborted. A part is in memory only
- * while it is sent, and all parts of the store share one budget. The SDK's lib-storage does not do here: it sets no time limit
- * for a request, shares no budget between uploads, and aborts an upload while its other parts are still on their way.
+ * Sends spooled content. Content of at most one part takes one request; larger content is a multipart upload with several parts at
+ * once. The SDK adds a checksum to each request, which the server verifies. A multipart upload that fails is aborted. A part is in
+ * memory only while it is sent, and all parts of the store share one memory budget. The SDK's lib-storage does not fit: it sets no
+ * time limit for a request, shares no budget between uploads, and aborts an upload while its other parts are still being sent.
  */
 import {
   CompleteMultipartUploadCommand,
@@ -39,7 +39,7 @@ export class Sender {
 
   async #sendParts(key: string, spool: Spool): Promise<void> {
     const { client, name } = this.#bucket;
-    // It begins with the first part: before, the content waits for memory.
+    // The time limit starts with the first part: until then the content waits for memory.
     let together: AbortSignal | undefined;
     const inTime = () => {
       together ??= AbortSignal.timeout(LONG.totalMs);
@@ -60,7 +60,7 @@ export class Sender {
         client.send(new CompleteMultipartUploadCommand(input), inTime()),
       );
     } catch (error) {
-      // The sweep takes what cannot be aborted now.
+      // The sweep aborts later what cannot be aborted now.
       await this.#bucket.abortUpload(key, uploadId).catch(() => undefined);
       throw error;
     }

@@ -1,7 +1,7 @@
 /**
- * Content on its way to the bucket waits in a nameless temporary file: a writer that is slow or leaves costs neither memory
- * nor a request, size and hash are known before the first byte is sent, and a request can be sent again. The file vanishes
- * with the process, however that ends. TMPDIR chooses the file system.
+ * A spool holds content on its way to the bucket in an unlinked temporary file. So a writer that is slow or leaves costs neither
+ * memory nor a request, size and hash are known before the first byte is sent, and a request can be retried. The file vanishes with
+ * the process, however that ends. TMPDIR selects the file system.
  */
 import { randomBytes } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
@@ -24,7 +24,7 @@ export class Spool {
     this.etag = etag;
   }
 
-  /** Takes the content in. Its errors pass through as they are. */
+  /** Reads the content into a new spool. Errors that the content throws pass through unchanged. */
   static async fill(content: Content, limits: WriteLimits): Promise<Spool> {
     const file = await namelessFile();
     try {

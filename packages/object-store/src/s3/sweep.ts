@@ -1,22 +1,22 @@
 /**
- * Walks the bucket by its listings alone, side by side, a page of each in memory: what was not used for long, and what
- * broken-off writes left. Listings come in the order of keys, and may be older than a use or a commit. So the mark of a use
- * is asked for once more before an object is named as unused, and the records before bytes are removed.
+ * Finds unused objects and the leftovers of aborted writes. It walks several listings of the bucket in parallel, in the order of
+ * keys, with one page of each in memory. A listing may be older than a use or a commit. So the sweep reads the use marker again
+ * before it reports an object as unused, and the records again before it removes bytes.
  */
 import type { ObjectAddress } from "../store.ts";
 import type { Bucket, Listed } from "./bucket.ts";
 import { addressIn, BATCHES, CONTENT, keyOf, PENDING, PROBES, RECORDS, sessionPrefix, USES } from "./keys.ts";
 
-/** Unlike a listing, the headers of an object tell its time in whole seconds. */
+/** Unlike a listing, the headers of an object give its time in whole seconds. */
 const HEAD_PRECISION_MS = 1000;
 
-/** The content that the entry of an address names; `unknown`: it cannot be read; undefined: there is no entry. */
+/** The content that the entry of an address names. `unknown`: the entry cannot be read. Undefined: there is no entry. */
 type ContentOf = (
   kind: typeof RECORDS | typeof PENDING,
   address: ObjectAddress,
 ) => Promise<string | undefined>;
 
-/** Walks a listing alongside another one: what is asked for must grow. */
+/** Walks a listing in step with another one. Callers must ask for keys in ascending order. */
 class Alongside {
   readonly #listing: AsyncGenerator<Listed>;
   readonly #prefix: string;
@@ -72,13 +72,13 @@ export async function* unusedObjects(
   }
 }
 
-/** Asks for the mark itself: a page of a listing may have been read minutes ago, while the objects before were removed. */
+/** Reads the marker itself: a page of a listing may be minutes old, because earlier objects were removed meanwhile. */
 async function isMarkedSince(bucket: Bucket, address: ObjectAddress, time: Date): Promise<boolean> {
   const mark = await bucket.head(keyOf(USES, address));
   return mark !== undefined && mark.modified.getTime() + HEAD_PRECISION_MS > time.getTime();
 }
 
-/** Answers how many writes were cleared away. */
+/** Returns how many writes it removed. */
 export async function removeLeftovers(
   bucket: Bucket,
   olderThan: Date,
@@ -115,7 +115,7 @@ async function removeNamelessContent(bucket: Bucket, olderThan: Date, contentOf:
   return removed;
 }
 
-/** A commit makes the record before it removes the pending one, so asking in the other order misses neither. */
+/** A commit creates the record before it removes the pending entry. Reading them in the opposite order misses neither. */
 async function removeUnnamed(
   bucket: Bucket,
   address: ObjectAddress,
@@ -124,7 +124,7 @@ async function removeUnnamed(
 ): Promise<number> {
   const named = [await contentOf(PENDING, address), await contentOf(RECORDS, address)];
   let removed = 0;
-  // Any of the bytes may be its, until it goes itself.
+  // An entry that cannot be read may name any of these bytes, so they stay as long as the entry does.
   if (named.includes("unknown")) return removed;
   for await (const { key, modified } of bucket.list(
     `${sessionPrefix(CONTENT, address.session)}${address.file}/`,
@@ -136,7 +136,7 @@ async function removeUnnamed(
   return removed;
 }
 
-/** Marks of uses and of batches whose objects are gone, and probes that nobody removed. */
+/** Removes use markers and batch markers whose objects are gone, and probes that nobody removed. */
 async function removeLoneMarks(bucket: Bucket, olderThan: Date): Promise<void> {
   const records = new Alongside(bucket, RECORDS);
   for await (const { key, modified } of bucket.list(USES)) {

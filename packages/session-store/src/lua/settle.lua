@@ -1,4 +1,4 @@
--- Purpose: a run of a session has ended; move the session to the state that it left, unless another run was first.
+-- Purpose: settle a run of a session that has ended. Move the session to the state that the run left, unless another run was first.
 -- Guarantee: atomic. The session moves only from the snapshot that the run began with, and only to one that no sweep may have taken.
 -- The same call made twice settles once, whenever the second arrives.
 -- KEYS[1]: sessionstate:<namespace>[:<hint>]   KEYS[2]: svc:sessions:index:<namespace>   KEYS[3]: svc:sessions:snapshots
@@ -9,19 +9,19 @@
 -- ARGV[5]: ms in which any run must be over   ARGV[6]: member of KEYS[3] for the snapshot that the run may have stored
 -- ARGV[7], ARGV[8], ARGV[9]: its id, storage session and size
 -- ARGV[10]: failed restores in a row that end a session   ARGV[11]: ms between the first and the last of these, at least
--- Returns: `current`, `conflict`: another state is current, `gone`: the session was removed, the execution has begun
---   again, or the run took too long, `failed`.
+-- Returns: `current`; `conflict`: another state is current; `gone`: the session was removed, the execution has begun
+--   again, or the run took too long; `failed`.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local kind = ARGV[1]
 local record = redis.call('HMGET', KEYS[1], 'id', 'snapshot_id', 'snapshot_session', 'hint', 'snapshot_size')
 local known = redis.call('ZSCORE', KEYS[3], ARGV[6])
 
--- From here on the sweep may have it.
+-- From now on the sweep may delete the new snapshot.
 local function give_up_new()
   redis.call('ZADD', KEYS[3], 0, ARGV[6])
 end
--- Other runs may have begun with it just before.
+-- Other runs may have just started from the old snapshot, so it stays until they must be over.
 local function release_old()
   if record[2] then
     redis.call('ZADD', KEYS[3], now + ARGV[5], record[3] .. '/' .. record[2] .. '/' .. KEYS[1])
@@ -29,7 +29,7 @@ local function release_old()
 end
 
 local attempt = redis.call('GET', KEYS[4])
--- The reply to an earlier try of this call was lost, or came while this one was on its way.
+-- The same call was made before: its reply was lost, or arrived while this call was on its way.
 if attempt == ARGV[6] .. ' settled' then
   return 'current'
 end
@@ -40,7 +40,7 @@ if attempt ~= ARGV[6] then
   give_up_new()
   return 'gone'
 end
--- A sweep may have taken a snapshot that comes too late.
+-- The session is another one by now, or the snapshot comes so late that a sweep may have deleted it.
 if record[1] ~= ARGV[2] or (kind == 'stored' and (not known or tonumber(known) <= now)) then
   give_up_new()
   return 'gone'
