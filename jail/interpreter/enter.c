@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BETWEEN_PID 300 /* of the process between zygote and program, so that the program is the second of its jail */
+#define BETWEEN_PID 300 /* pid of the intermediate process, so that the program gets pid 2 (FIRST_PROGRAM) */
 #define ADOPTION_MS 2000
 #define DESCRIPTORS_LOOKED_AT 1024
 
@@ -28,7 +28,7 @@ static struct seccomp_program policy;
 static struct zygote_setup setup;
 static uint32_t copies;
 
-/* What was loaded must not rely on a file that stays open: copies would find it closed. */
+/* No loaded library may rely on an open file: copies would find it closed. */
 static bool holds_nothing_else(void)
 {
 	for (int fd = ZYGOTE_GROUPS + (int)setup.groups; fd < DESCRIPTORS_LOOKED_AT; fd++)
@@ -44,7 +44,7 @@ bool zygote_begin(void)
 	if (!seccomp_build(&policy) || recv(ZYGOTE_LINE, &setup, sizeof(setup), 0) != (ssize_t)sizeof(setup) ||
 	    !holds_nothing_else())
 		return false;
-	/* Fails, and does nothing else, where there is a second thread. */
+	/* With this flag unshare only checks: it fails when the process has a second thread. */
 	return unshare(CLONE_THREAD) == 0;
 }
 
@@ -73,7 +73,7 @@ bool zygote_take(struct entry *entry)
 			return false;
 		if (wait[0].revents != 0)
 			return false;
-		/* Another generation may have been faster. */
+		/* A zygote of another generation may have taken the request first. */
 		if (wait[1].revents == 0 || !zygote_request_receive(ZYGOTE_REQUESTS, &entry->request, entry->given))
 			continue;
 		if (++copies == setup.copies)
@@ -82,7 +82,7 @@ bool zygote_take(struct entry *entry)
 	}
 }
 
-/* Of the calling frame, which must not be left by the new process: it runs on this very stack. */
+/* Inlined, because the new process runs on this very stack: it must not return from the calling frame. */
 static inline __attribute__((always_inline)) long clone_here(struct clone_args *args)
 {
 #if defined(__x86_64__)
@@ -104,9 +104,9 @@ static inline __attribute__((always_inline)) long clone_here(struct clone_args *
 }
 
 /*
- * A process that is in the jail's process namespace forks the program's process and ends, so that
- * this becomes a child of the jail's first process, as in a cold start. It shares the memory of the
- * zygote, which stands still meanwhile: pages are copied once and not twice.
+ * An intermediate process in the jail's pid namespace forks the program's process and ends. The jail's first process then
+ * adopts the program's process, so that it is its parent, as in a cold start. The intermediate process shares the zygote's
+ * memory, and the zygote is suspended meanwhile, so pages are copied once and not twice.
  */
 static __attribute__((noinline)) long fork_through(struct clone_args *args)
 {
@@ -146,7 +146,7 @@ static long fork_into(const struct entry *entry)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)group;
 	}
-	/* For the process that it makes; it makes no other. */
+	/* setns changes the pid namespace of later children only. The zygote makes no other children. */
 	if (setns(entry->given[GIVEN_PID], 0) < 0)
 		return -1;
 	result = fork_through(&args);
@@ -180,7 +180,7 @@ bool zygote_fork(struct entry *entry)
 	return false;
 }
 
-/* v2: it was born inside. */
+/* On v2 the process was created inside its group (CLONE_INTO_CGROUP). */
 static int join_groups(uint32_t slot)
 {
 	char path[32];
@@ -195,14 +195,14 @@ static int join_groups(uint32_t slot)
 	return 0;
 }
 
-/* A process that shared another's memory has no area for restartable sequences, and so has its child. */
+/* A process that is cloned with CLONE_VM has no area for restartable sequences (rseq), and neither has its child. */
 static void register_sequences(void)
 {
 	if (__rseq_size > 0)
 		(void)syscall(SYS_rseq, (char *)__builtin_thread_pointer() + __rseq_offset, 32, 0, RSEQ_SIG);
 }
 
-/* The process between is gone too, and not only dead: nobody sees it. */
+/* True when init is the parent and the intermediate process has also been reaped, so that no program can see it. */
 static bool is_alone(void)
 {
 	return getppid() == 1 && kill(BETWEEN_PID, 0) < 0 && errno == ESRCH;
@@ -233,14 +233,14 @@ void zygote_enter(const struct entry *entry)
 	register_sequences();
 	MUST(control, CGROUP_JOIN, join_groups(entry->request.slot));
 	MUST(control, RLIMITS, confine_limits());
-	/* The user namespace last: in it there is no power over the others. */
+	/* The user namespace comes last: inside it the process has no capabilities over the other namespaces. */
 	for (size_t i = GIVEN_MNT; i < NAMESPACES; i++)
 		MUST(control, ENTER, setns(given[i], 0));
 	MUST(control, WORKSPACE, chdir(JOB_DIRECTORY));
 	confine_identity(control, FIRST_PROGRAM);
 	umask(022);
 	MUST(control, CLOSE, confine_descriptors(wanted));
-	/* As an exec leaves it: the program may look at itself. */
+	/* An exec would leave the process dumpable, so that the program can read its own /proc entries. */
 	MUST(FD_CONTROL, ENTER, prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
 	MUST(FD_CONTROL, SECCOMP, seccomp_load(&policy));
 	program_settle();

@@ -1,7 +1,7 @@
 /*
- * Loaded into a pre-started interpreter: one that is started in its jail, completely confined, before its job is there. It
- * receives the job. Node calls it (runtimes/javascript/warm/node.c); a shell stops in it before its first own instruction
- * (runtimes/bash/warm/shell.c). A call that fails ends the process.
+ * The object that a pre-started interpreter loads to receive its job. Such an interpreter starts in its jail, completely
+ * confined, before the job arrives. Node calls these functions (runtimes/javascript/warm/node.c). A shell waits in them
+ * before its own first instruction (runtimes/bash/warm/shell.c). A call that fails ends the process.
  */
 #ifndef INTERPRETER_PRESTARTED_H
 #define INTERPRETER_PRESTARTED_H
@@ -9,10 +9,10 @@
 #include "init/confine.h"
 #include "init/program.h"
 
-/* Says that it is ready, sleeps until there is a job, takes its standard input and limits. Before, no byte of a job is read. */
+/* Reports that the interpreter is ready, waits for the job, and takes its standard input and limits. Reads no byte of a job before. */
 void prestarted_wait(struct job *job);
 
-/* The process becomes the program: notifies the keeper, closes every descriptor of this object and unmaps the job. */
+/* Turns the process into the program: notifies the keeper, closes every descriptor of this object and unmaps the job. */
 void prestarted_begin(struct job *job);
 
 #endif

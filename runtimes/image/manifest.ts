@@ -13,20 +13,20 @@ interface RuntimeFile {
   entry: string;
   command: string[];
   env: Record<string, string>;
-  /** What makes the program before it is started; absent where sources are run as they are. */
+  /** Compiles the program before it starts; absent where sources are run as they are. */
   compile?: { command: string[]; env: Record<string, string> };
   /** How a program that has tools is started; absent where there is no prelude for them. */
   programmatic?: { command: string[]; env: Record<string, string> };
-  /** How a program is started whose variables the next one of its session gets; absent where they are not kept. */
+  /** How a program of a session is started, so that the next one gets its variables; absent where variables are not kept. */
   session?: { command: string[]; env: Record<string, string> };
   /** Fork servers of the interpreter. A program uses the last one of those whose words it contains. */
   zygotes?: {
     name: string;
     script: string;
     words?: string[];
-    /** Programs that have tools take it at least, whatever their words. */
+    /** Programs that have tools can take it, whatever their words. */
     programmatic?: true;
-    /** So do programs of a session. */
+    /** Programs of a session can take it, whatever their words. */
     session?: true;
   }[];
   /**
@@ -34,7 +34,7 @@ interface RuntimeFile {
    * idle machine; one that was used is replaced after `refillMs`.
    */
   prestarted?: { least: number; refillMs: number; env?: Record<string, string> };
-  /** Command that prints the version, somewhere. */
+  /** A command whose output contains the version. */
   version: string[];
 }
 
@@ -54,7 +54,7 @@ function probeVersion(command: string[]): string {
   }).trim();
   const found = /\d+(?:\.\d+)+/.exec(output);
   if (found === null) throw new Error(`${command[0]} printed no version: ${output}`);
-  // Three numbers, as ranges need them.
+  // Version ranges need three numbers.
   return [...found[0].split("."), "0"].slice(0, 3).join(".");
 }
 

@@ -1,7 +1,8 @@
 /**
- * Runs in the image. Programs find what the package.json of a folder names (/usr/lib/svc/npm/<n>, see runtimes/image/lib/libraries) through
- * /node_modules, where Node.js looks last, whatever folder a program lies in; what these packages need stays with them. Of two folders that name
- * the same package the later one counts. Leaves the list that callers are told of.
+ * Runs in the image. Makes the packages that the package.json of each folder names (/usr/lib/svc/npm/<n>, see
+ * runtimes/image/lib/libraries) visible to programs through /node_modules, where Node.js looks last, whatever folder a
+ * program lies in. The dependencies of these packages are not visible. When two folders name the same package, the later
+ * one counts. Writes the list that callers see.
  */
 import {
   existsSync,

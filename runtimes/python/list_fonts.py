@@ -1,7 +1,7 @@
-"""Leaves matplotlib's list of fonts, with every name that a file of several fonts has: run once while the image is built.
+"""Writes matplotlib's list of fonts, with every name that a file of several fonts has. Run once while the image is built.
 
-matplotlib itself knows such a file by its first font alone, and draws with that one. Those of Noto CJK have the same letters: a program
-that asks for Chinese or Korean gets them in the shape that Japan gives them.
+matplotlib itself knows such a file only by its first font, and draws with that one. The fonts of Noto CJK have the same
+characters, so a program that asks for Chinese or Korean gets them in their Japanese shape.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from PIL import ImageFont
 
 
 def families(path):
-    """The names of the fonts of a file, but for the first."""
+    """The names of all fonts of a file except the first."""
     for index in count(1):
         try:
             yield ImageFont.truetype(path, index=index).getname()[0]

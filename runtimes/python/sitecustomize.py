@@ -1,8 +1,9 @@
 """Read by every interpreter of the image at its start.
 
-Standard output is flushed at each line end when it is a pipe or a socket, as it is on a terminal: a program stopped at its time limit has shown every line
-it printed, and lines of several processes do not mix. Fully unbuffered output would write text and line end apart, which mixes lines of
-threads and takes half as long again. Into a file, output stays block-buffered.
+Standard output is flushed at each line end when it is a pipe or a socket, as it is on a terminal. So a program that is stopped
+at its time limit has shown every line it printed, and lines of several processes do not mix. Fully unbuffered output would
+write text and line end apart, which mixes lines of threads and takes half as long again. Into a file, output stays
+block-buffered.
 Byte code is not written: the workspace's files are the program's results.
 """
 

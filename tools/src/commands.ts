@@ -1,4 +1,4 @@
-/** The project's own commands, which ./svc has beside the operator's where this folder is. */
+/** The project's own commands. Where this folder exists, ./svc offers them beside the operator's. */
 import type { Commands } from "@svc/cli/commands";
 
 export const COMMANDS: Commands = {

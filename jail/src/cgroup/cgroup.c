@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The kernel charges a group in batches, of 64 pages. The baseline may hold one that the run then uses up. */
+/* The kernel charges a group in batches of 64 pages. The baseline may contain a batch that the run uses up later. */
 #define CHARGE_BATCH (64 * UINT64_C(4096))
 
 static int open_control(unsigned slot, enum controller controller, const char *file, int flags)

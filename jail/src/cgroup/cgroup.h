@@ -36,7 +36,7 @@ struct cgroup_usage {
 	uint64_t shared;     /* tmpfs, memfd, shared anonymous pages */
 };
 
-/* Since cgroup_begin. The peak is at least what the kernel charges at once: less cannot be told from nothing. */
+/* Counted since cgroup_begin. The peak is at least one charge batch of the kernel: less cannot be measured. */
 struct cgroup_totals {
 	uint64_t memory_peak, cpu_us, oom_kills;
 };
@@ -63,7 +63,7 @@ void cgroup_seal(struct cgroup *cgroup);
 int cgroup_count_memory(struct cgroup *cgroup);
 int cgroup_begin(struct cgroup *cgroup, uint64_t memory_max, uint64_t pids_max);
 int cgroup_memory(const struct cgroup *cgroup, uint64_t *bytes);
-/* The same, less the baseline. */
+/* The same without the baseline. */
 int cgroup_run_memory(const struct cgroup *cgroup, uint64_t *bytes);
 /* The kernel's text with the group's CPU time: two texts are equal when nothing ran in between. */
 void cgroup_cpu_text(const struct cgroup *cgroup, char *text, size_t size);

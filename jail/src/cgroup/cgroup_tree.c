@@ -30,7 +30,7 @@ static bool owned; /* this master holds the lock on the groups */
 #define JAILS "jails"
 #define SELF "jaild"
 static char v2_base[PATH_MAX], v2_top[PATH_MAX];
-static char v2_home[PATH_MAX]; /* where jaild was started, and goes back to before it ends */
+static char v2_home[PATH_MAX]; /* the group in which jaild was started, and to which it returns before it ends */
 static char v2_added[64]; /* controllers that jaild enabled below v2_base */
 static bool v2_moved;	  /* jaild is in SELF */
 

@@ -27,11 +27,11 @@ enum controller cgroup_hierarchy(enum controller controller);
 /* Room for "slot-<n>/<control file>". */
 #define SLOT_PATH 64
 
-/* Master. Makes the missing groups of a slot; on failure false with errno, and those that are made may lack settings. */
+/* Master. Makes the missing groups of a slot. False with errno on failure; groups that exist by then may lack settings. */
 bool cgroup_make_slot(unsigned slot);
 /*
- * v2: enables the missing ones of jaild's controllers for the children of `group` and notes them in `added`, unless NULL, as a
- * text that takes them back. -1 with errno on failure: EBUSY when the group itself contains processes.
+ * v2: enables those of jaild's controllers that the children of `group` lack. `added`, unless NULL, gets a text that
+ * disables them again. -1 with errno on failure: EBUSY when the group itself contains processes.
  */
 int cgroup_enable(const char *group, char *added, size_t size);
 /* Kills every process of one of jaild's groups, thaws the group and removes it; false when it cannot be removed. */

@@ -34,7 +34,7 @@ static void lose(struct walk *w)
 	w->listing->flags |= LISTING_TRUNCATED;
 }
 
-/* What a late walk does not reach counts as one entry: how many there are is not known. */
+/* All entries that a late walk does not reach count as one, because their number is not known. */
 static bool is_late(struct walk *w)
 {
 	if (w->late || w->countdown-- > 0)
@@ -56,8 +56,9 @@ static int open_beneath(int directory, const char *path, uint64_t flags)
 }
 
 /*
- * Unchanged means the same bytes; a file not read in time counts as changed, and the listing tells. What one read gets is compared
- * at all events: the size of the workspace bounds it. False when it cannot be read.
+ * An input is unchanged when its bytes are the same. A file that is not read in time counts as changed, and the listing
+ * says so. A file that fits into one read is always compared: the size of the workspace bounds the time. False when the
+ * file cannot be read.
  */
 static bool compare_input(struct walk *w, int fd, const struct input *input, struct entry *entry)
 {
@@ -224,7 +225,7 @@ void harvest(int workspace, const struct inputs *inputs, bool whole, struct list
 	memset(listing, 0, offsetof(struct listing, files));
 	for (size_t i = 0; i < inputs->count; i++)
 		look_at_input(&w, workspace, &inputs->item[i]);
-	/* Inputs may be so large that comparing takes all the time: what is new is found all the same. */
+	/* Comparing large inputs may use up the first deadline. The walk gets its own, so that new files are found all the same. */
 	w.deadline = monotonic_us() + TIME_US;
 	root = open_beneath(workspace, ".", O_RDONLY | O_DIRECTORY);
 	if (root >= 0)

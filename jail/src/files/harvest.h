@@ -10,8 +10,9 @@
 #include "keeper/stage.h"
 
 /*
- * `whole`: what lies in hidden directories, every directory and the targets of symlinks too. Otherwise hidden directories
- * without inputs are passed over, of others only empty ones are listed, and symlinks are omitted by type.
+ * With `whole` the listing includes the content of hidden directories, every directory, and the targets of symlinks.
+ * Without it, hidden directories without inputs are skipped, other directories are listed only when they are empty, and
+ * symlinks are omitted by type.
  */
 void harvest(int workspace, const struct inputs *inputs, bool whole, struct listing *listing);
 

@@ -8,7 +8,7 @@
 
 typedef unsigned __int128 wide;
 
-/* Of at most 2^122 - 1. */
+/* `value` is at most 2^122 - 1. */
 static uint64_t reduce(wide value)
 {
 	uint64_t sum = (uint64_t)(value & PRIME) + (uint64_t)(value >> 61);
@@ -28,8 +28,8 @@ static uint64_t step(uint64_t sum, uint64_t point, uint64_t block)
 }
 
 /*
- * Four steps at once: the products do not wait for each other. A power is below 2^61, a block below 2^56, the sum of the products that have no sum
- * in them so below 2^119.
+ * Four steps at once, so that the multiplications do not wait for each other. A power is below 2^61 and a block below 2^56,
+ * so the sum of the products that do not depend on `sum` is below 2^119.
  */
 static uint64_t step_four(uint64_t sum, const uint64_t power[HASH_STRIDE], const uint64_t block[HASH_STRIDE])
 {
@@ -48,7 +48,7 @@ static uint64_t load(const uint8_t *data, size_t size)
 	return block;
 }
 
-/* The same of seven bytes behind which there is one more. */
+/* The same for seven bytes that at least one more byte follows. */
 static uint64_t load_fast(const uint8_t *data)
 {
 	uint64_t word;

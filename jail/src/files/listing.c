@@ -36,13 +36,13 @@ const char *listing_target(const struct listing *listing, const struct entry *en
 	return listing_path(listing, entry) + entry->path_size + 1;
 }
 
-/* What is kept: the path, a NUL, and the target of a symlink. */
+/* The bytes that the listing stores for an entry: the path, a NUL, and the target of a symlink. */
 static size_t text_size(const struct entry *entry)
 {
 	return entry->path_size + 1u + (entry->tag == 'y' ? entry->size : 0);
 }
 
-/* What is sent of it: a number says it all, and only a target needs the NUL. */
+/* The bytes of them that are sent. The number of an input needs no path, and only a target needs the NUL. */
 static size_t sent_size(const struct entry *entry)
 {
 	switch (entry->tag) {
@@ -68,7 +68,7 @@ static int compare(const void *a, const void *b, void *text)
 	return order ? order : (left->tag > right->tag) - (left->tag < right->tag);
 }
 
-/* A run cannot push its inputs out of the listing by making many files. */
+/* Keeps all inputs and the first LISTED_MAX other entries: a run cannot push its inputs out of the listing by making many files. */
 static void keep_first(struct listing *listing)
 {
 	size_t kept = 0, made = 0;
@@ -98,7 +98,7 @@ static int compare_places(const void *a, const void *b)
 	return (left->path > right->path) - (left->path < right->path);
 }
 
-/* Bounds memory: an entry that is not among the first LISTED_MAX now cannot be later. */
+/* Bounds memory: an entry that is not among the first LISTED_MAX now cannot be among them later. */
 static void prune(struct listing *listing)
 {
 	size_t size = 0;
@@ -154,7 +154,7 @@ void listing_finish(struct listing *listing)
 			listing->files[listing->file_count++] = i;
 }
 
-/* Writes what stands before the path in the frame of an entry. */
+/* Writes the part of an entry's frame that precedes the path. */
 static uint8_t *put_head(uint8_t *at, const struct entry *entry, uint32_t *number)
 {
 	switch (entry->tag) {

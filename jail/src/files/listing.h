@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #define LISTED_MAX 10000  /* entries that the run made */
-#define NUMBERED_MAX 21000 /* files: those, and every input */
+#define NUMBERED_MAX 21000 /* files with a number: those entries, and every input */
 #define LISTING_TRUNCATED 1u
 #define LISTING_TIMED_OUT 2u
 #define LISTING_UNCOMPARED 4u /* a writable input that may be unchanged is listed as changed */
@@ -25,9 +25,9 @@ struct entry {
 	size_t path; /* position in the text of the listing */
 	uint16_t path_size;
 	uint8_t tag;	/* of the frame: 'f', 'd', 'k', 'm', 'o'; in a whole listing 'v' and 'y' */
-	uint8_t detail; /* file_state or omission; of 'v': whether the directory is empty */
+	uint8_t detail; /* file_state or omission; for 'v': whether the directory is empty */
 	uint32_t input;
-	uint64_t size; /* of 'y': of the target, which follows the path */
+	uint64_t size; /* for 'y': the size of the target, which follows the path in the text */
 	mode_t mode; /* permission bits of 'f' and 'v' */
 	ino_t inode;
 };
@@ -36,7 +36,7 @@ struct listing {
 	struct entry *entries;
 	char *text;
 	size_t count, capacity, text_size, text_capacity;
-	size_t made; /* entries that are no inputs */
+	size_t made; /* entries that are not inputs */
 	uint64_t unlisted;
 	uint32_t flags;
 	uint32_t file_count;
@@ -45,14 +45,14 @@ struct listing {
 
 /* Copies the path; an entry that does not fit is counted and flagged. */
 void listing_add(struct listing *listing, struct entry entry, const char *path, size_t path_size);
-/* The same for a symlink, whose size is that of its target. */
+/* The same for a symlink. Its size is that of its target. */
 void listing_add_link(struct listing *listing, struct entry entry, const char *path, size_t path_size,
 		      const void *target);
 /* Sorts; keeps all inputs and the first LISTED_MAX other entries. */
 void listing_finish(struct listing *listing);
 void listing_send(const struct listing *listing, struct conn *conn);
 const char *listing_path(const struct listing *listing, const struct entry *entry);
-/* Of a 'y' alone. */
+/* For a 'y' only. */
 const char *listing_target(const struct listing *listing, const struct entry *entry);
 
 #endif

@@ -24,11 +24,11 @@
 /* The state of reading a list of locks. */
 struct lock_count {
 	uint64_t own;
-	bool foreign; /* of the line that has begun */
+	bool foreign; /* the current line is from another namespace */
 	char last;
 };
 
-/* A further part of the list; lines of other namespaces have a process number below zero. */
+/* Reads a further part of the list. In lines of other namespaces the process number is negative. */
 void locks_read(struct lock_count *count, const char *text, size_t size);
 
 /* `list`: an open /proc/locks. 1 when there are more locks than LOCKS_MAX, 0 when not, -1 with errno. */

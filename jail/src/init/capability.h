@@ -19,12 +19,12 @@
 int capabilities_keep(uint32_t kept);
 
 /*
- * Drops all other capabilities from the bounding set; -1 when one cannot be dropped. Each drop allocates new credentials, so
- * this one, for sets that may be small, drops only what is there.
+ * Drops all other capabilities from the bounding set; -1 when one cannot be dropped. Each drop allocates new credentials,
+ * so this function drops only those that are in the set. It is meant for sets that may be small.
  */
 int bounding_set_keep(uint64_t kept);
 
-/* Empties a full set, such as every process has that enters a user namespace. */
+/* Empties a full set. Every process that enters a user namespace has one. */
 int bounding_set_empty(void);
 
 /* 0 when the kernel reports every capability as dropped. */

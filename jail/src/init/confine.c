@@ -25,7 +25,7 @@ static rlim_t lower_of(rlim_t a, rlim_t b)
 	return a < b ? a : b;
 }
 
-/* A hard limit of jaild's own that cannot be raised is the ceiling. */
+/* Where jaild's own hard limit is lower and cannot be raised, that limit is the ceiling. */
 int confine_limits(void)
 {
 	static const struct {

@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 /*
- * Descriptors of a confined process; 0, 1 and 2 are /dev/null until the program's are set. A pre-started interpreter
- * has them above its own descriptors: the object that it loads is built with the other base.
+ * Descriptors of a confined process; 0, 1 and 2 are /dev/null until the program's are set. In a pre-started interpreter
+ * they are above its own descriptors: the object that it loads is built with FD_BASE_PRESTARTED.
  */
 #define FD_BASE_USUAL 3
 #define FD_BASE_PRESTARTED 500

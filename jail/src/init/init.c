@@ -70,8 +70,9 @@ static int forbid_namespaces(int bare_proc)
 }
 
 /*
- * Sets the parent death signal again, because a uid change clears it. If the keeper died before, init sees the end of the
- * control channel. Undumpable: no process can open init's /proc entries any more; the keeper's open ones stay usable.
+ * Sets the parent death signal again, because a uid change clears it. If the keeper has died in between, init sees the end
+ * of the control channel. Init also becomes undumpable: no process can open its /proc entries any more, but those that the
+ * keeper has open stay usable.
  */
 static int tie_to_keeper(void)
 {
@@ -104,7 +105,7 @@ static int arrange_descriptors(const struct jail_plan *plan)
 	return confine_descriptors(wanted);
 }
 
-/* Fails on the end of the channel: without a report the keeper would take it for the start of the program. */
+/* Fails at the end of the channel. Without this report the keeper would take the end for the start of the program. */
 static int receive_command(struct message *message)
 {
 	ssize_t n = recv(FD_CONTROL, message, sizeof(*message), 0);
@@ -134,7 +135,7 @@ static pid_t spawn_program(struct message *message)
 	return clone(become_program, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, message);
 }
 
-/* Waits for the keeper. For a job or a pre-start it spawns the program's process; the copy of a zygote it adopts. */
+/* Waits for the keeper's command. Spawns the program's process for a job or a pre-start, and adopts the copy of a zygote. */
 static pid_t await_program(void)
 {
 	struct message message = {.kind = MESSAGE_READY};

@@ -15,7 +15,7 @@
 
 static const char *const fact_names[FACT_FILES] = {"meminfo", "stat"};
 
-/* Entries that proc_make_covers makes. The list of locks is empty; the keeper reads the kernel's own, opened before. */
+/* Entries that proc_make_covers makes. The list of locks is empty; the keeper reads the kernel's own list, which it opened before. */
 static const char *const static_names[] = {
 	"cpuinfo", "filesystems", "loadavg", "locks", "uptime", "version", "vmstat", "sys"};
 
@@ -87,7 +87,7 @@ static int make_cpuinfo(int directory)
 	return make_file(directory, "cpuinfo", text);
 }
 
-/* Holds nothing that uname(2) does not return to any program. */
+/* Contains only what uname(2) returns to every program. */
 static int make_versions(int directory)
 {
 	struct utsname system;

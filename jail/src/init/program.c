@@ -50,7 +50,7 @@ static int limit_run(const struct message *go)
 	return lower_limit(RLIMIT_NPROC, go->pids + 64);
 }
 
-/* Fails on the end of the channel: without a report the keeper would take it for the start of the program. */
+/* Fails at the end of the channel. Without this report the keeper would take the end for the start of the program. */
 void program_wait_for_job(struct message *go)
 {
 	ssize_t n = recv(FD_CONTROL, go, sizeof(*go), 0);

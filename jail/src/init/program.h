@@ -1,6 +1,7 @@
 /*
- * The process that becomes the program: a child of init that executes it, or the copy of a zygote that already is its
- * interpreter. The memory file of the job has for each item 'A' (argument) or 'E' (environment), its bytes, NUL.
+ * The process that becomes the program: a child of init that executes it, or the copy of a zygote, which already is its
+ * interpreter. In the memory file of the job each item is 'A' (argument) or 'E' (environment), the bytes of the item, and a
+ * NUL.
  */
 #ifndef JAIL_PROGRAM_H
 #define JAIL_PROGRAM_H

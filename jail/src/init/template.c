@@ -168,7 +168,7 @@ static int make_root(const struct options *options)
 	return make_devices(root, NO_SLOT) < 0 ? -1 : root;
 }
 
-/* The mount point of the tool directory, so that the image needs none. */
+/* Makes the mount point of the tool directory, so that the image needs none. */
 static int make_tool_mount(int layer, const struct options *options)
 {
 	char path[128];
@@ -179,7 +179,7 @@ static int make_tool_mount(int layer, const struct options *options)
 	return mkdirat(layer, RUN_SOURCE, 0755) < 0 ? -1 : mkdirat(layer, path, 0755);
 }
 
-/* The upper layer of each jail's root. Its content is in the directory that the workspace is mounted on later. */
+/* Makes the upper layer of each jail's root. Its content lies in the directory on which the workspace is mounted later. */
 static int make_layer(const struct options *options)
 {
 	const char *const size[] = {"mode=755", "size=1048576", "nr_inodes=256", NULL};

@@ -45,7 +45,7 @@ void capture_read(struct capture *capture)
 
 /*
  * Does not wait for the end of file: a write end may still be in a message that the kernel has not garbage-collected. No
- * process is left that could write.
+ * process can write now.
  */
 void capture_drain(struct capture *capture)
 {

@@ -19,7 +19,7 @@ struct capture {
 bool capture_begin(struct capture *capture, int fd, uint64_t cap);
 /* Reads available data, up to about a mebibyte. */
 void capture_read(struct capture *capture);
-/* After the death of the last writer: reads all remaining data. */
+/* When no process can write, after the end of the run or in a pause: reads all remaining data. */
 void capture_drain(struct capture *capture);
 bool capture_is_over(const struct capture *capture, uint64_t kill_factor);
 

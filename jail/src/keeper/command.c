@@ -64,7 +64,7 @@ static void pause_run(struct watch *w)
 	/* The client receives the end instead of the pause when the end came first. */
 	if (w->phase == PHASE_OVER || has_ended(w->jail))
 		return;
-	/* The program has ended, and init was frozen before it could report that. */
+	/* The program has ended, but init was frozen before it could report that: let init go on. */
 	if (!tasks_live(w->jail->proc, FIRST_PROGRAM)) {
 		continue_run(w, 0);
 		return;
@@ -123,7 +123,7 @@ void watch_receive_frames(struct watch *w)
 		} else if (status == CONN_GONE) {
 			watch_end(w, ENDING_CLIENT_LEFT, 0);
 		} else if (status == CONN_INVALID || !memchr("CPQT", frame.tag, 4)) {
-			/* Deferred with all that follows: a client may send its first fetch before the run is over. */
+			/* This frame and all later ones are deferred: a client may send its first fetch before the run is over. */
 			if (status == CONN_FRAME)
 				conn_return(w->conn, &frame);
 			w->input = INPUT_DEFERRED;

@@ -1,27 +1,27 @@
 /*
- * The frames of jaild's socket protocol, without any I/O: a u32 length, a tag,
- * a payload; all integers little endian. The bytes come from the other end of
- * the socket and nothing about them is trusted: every decoder returns false
- * for a payload that is not exactly what its tag requires.
+ * The frames of jaild's socket protocol, without any I/O: a u32 length, a tag and a payload; all integers are little
+ * endian. The bytes come from the other end of the socket and are not trusted: every decoder returns false for a payload
+ * that is not exactly what its tag requires.
  *
- * A job, in any order up to R; A first of all is the program:
+ * Frames of a job, in any order before R. The first A is the program:
  *   A argument   E variable, name=value   L limits, ten u64
  *   F file: u32 input, u8 read-only, u16 mode, u64 size, path; its bytes follow in B
  *   D directory: u32 input, u16 mode, path   Y symlink: path, NUL, target
  *   I standard input: u64 size; its bytes follow in B   B bytes
- *   V the listing is to be whole   R run
- * Before it, W asks for a copy of a zygote (its name), and S instead of R pre-starts A, E and L; w answers both.
+ *   V requests a whole listing   O requests output as it comes   R run
+ * Before the job, W requests a copy of a zygote (its name). S instead of R pre-starts a command of A, E and L. The answer
+ * to both is w.
  *
- * The first frame of all is h: u32 version, u32 slot, u32 silent ms, u32 failing ms (pulse.h).
+ * The first frame of a connection is h, from jaild: u32 version, u32 slot, u32 silent ms, u32 failing ms (pulse.h).
  *
- * The listing of the workspace, sorted by path, after the result x and up to z (u32 flags, u64 unlisted):
+ * The listing of the workspace follows the result x and ends with z (u32 flags, u64 unlisted). It is sorted by path:
  *   f file: u32 number, u8 state, u32 input, u64 size, u16 mode, path   o omitted: u8 reason, path
- *   m input that is gone: u32 input   k directory of the inputs that is kept: u32 input   d empty directory: path
- *   in a whole one, instead of k and d, v every directory: u32 input, u16 mode, u8 empty, path
- *   and y symlink: path, NUL, target
- * Then G (u32 number) fetches a file: g (u32 number, u64 size) and its bytes in b, or n (u32 number).
+ *   m missing input: u32 input   k input directory that still exists: u32 input   d empty directory: path
+ *   A whole listing has v instead of k and d, for every directory: u32 input, u16 mode, u8 empty, path
+ *   and also y symlink: path, NUL, target
+ * Then G (u32 number) fetches a file. The answer is g (u32 number, u64 size) with its bytes in b, or n (u32 number).
  *
- * `input` is the client's number of an input, NO_INPUT what is none; a mode has permission bits alone.
+ * `input` is the client's number of an input, or NO_INPUT. A mode has permission bits only.
  */
 #ifndef JAIL_FRAME_H
 #define JAIL_FRAME_H
@@ -38,7 +38,7 @@
 #define PATH_BYTES_MAX 4096
 #define PATH_DEPTH_MAX 64
 #define NAME_BYTES_MAX 255
-#define TARGET_BYTES_MAX 4095 /* of a symlink: what the kernel takes */
+#define TARGET_BYTES_MAX 4095 /* of a symlink: the kernel's limit */
 #define MODE_MAX 0777
 #define NO_INPUT UINT32_MAX
 
@@ -55,7 +55,7 @@ struct limits {
 
 struct file_header {
 	uint32_t input;
-	bool read_only; /* it does not belong to the run, and nobody may write it */
+	bool read_only; /* the file does not belong to the run's user, and nobody may write it */
 	mode_t mode;
 	uint64_t size;
 	const char *path;
@@ -70,7 +70,7 @@ struct directory_header {
 };
 
 struct link_header {
-	const char *path, *target; /* the target is any text without NUL, and no path that anybody resolves here */
+	const char *path, *target; /* the target is any text without NUL; jaild never resolves it */
 	size_t path_size, target_size;
 };
 

@@ -1,51 +1,40 @@
 /*
  * Theory of operation
  *
- * Four kinds of process, each with less power than the one before. Only the first is root of the host, and only there. All
- * others live in a user namespace of jaild's own (userns.h), whose root is an id of the host that owns nothing.
+ * There are four kinds of process, each with fewer privileges than the one before. Only the first is root of the host, and
+ * only there. All others live in a user namespace of jaild's own (userns.h), whose root is a host id that owns nothing.
  *
- * master   root in the host's namespaces. Parses the command line, makes the
- *          user namespace, the template namespace and the control groups, forks keepers and reaps
- *          them. Reads nothing from the socket or from any run, and from a keeper
- *          only lines for the log and whether it is paused (journal.h). Once it
- *          runs it has three capabilities, over files, and is bound to host_policy.h, and so is
- *          everything below it. Its id owns the user namespace, so its forks enter that without any.
- * keeper   one per slot and run, a fresh fork of the master. It opens its control files and enters the
- *          user namespace, as root of it, the template's mount namespace and the empty network namespace of its
- *          own jail (network.h). It prepares the whole jail before it accepts a connection,
- *          then keeps three capabilities there (file ownership and modes), the system
- *          calls of keeper_policy.h, open control files of its slot and the jail's
- *          own /proc; it talks to the client, stages, watches, pauses, harvests,
- *          and ends. It can signal the processes of its jail, which its user id owns
- *          the user namespace of, and nothing of the host. Nothing of a run survives in it.
- * init     pid 1 of the jail. Born in fresh mount, pid, ipc, uts and cgroup
- *          namespaces, it makes the mounts and enters a fresh user
- *          namespace last: those namespaces stay property of jaild's user
- *          namespace, and nothing inside can ever gain power over them. Then it
- *          is the job's uid without capabilities, under the system call policy.
- *          When the job is there it makes the program's process, reports its wait
- *          status on a pipe that only it holds, and exits: the kernel kills what
- *          is left.
- * program  inherits init's confinement and becomes the program; or is a copy of a
- *          zygote (zygote.h) that went through the same confinement. An interpreter
- *          may be pre-started and wait, as the program's process, for its job.
+ * master   root in the host's namespaces. It parses the command line, makes the user namespace, the template namespace and the
+ *          control groups, forks keepers and reaps them. It reads nothing from the socket or from any run. From a keeper it reads
+ *          only lines for the log and whether its run is paused (journal.h). Once it runs, it has three capabilities, over files.
+ *          It and everything below it are bound to host_policy.h. Its id owns the user namespace, so processes that it forks enter
+ *          that namespace without any capability.
+ * keeper   one per slot and run, a fresh fork of the master. It opens the control files of its slot. It enters the user namespace
+ *          as its root, then the template's mount namespace and an empty network namespace for its jail (network.h). It prepares
+ *          the whole jail before it accepts a connection. Then it keeps three capabilities there (file ownership and modes), the
+ *          system calls of keeper_policy.h, the open control files of its slot and the jail's own /proc. It talks to the client,
+ *          stages, watches, pauses, harvests, and ends. It can signal the processes of its jail, because its user id owns their
+ *          user namespace, and no process of the host. Nothing of a run survives in it.
+ * init     pid 1 of the jail. It starts in new mount, pid, ipc, uts and cgroup namespaces, makes the mounts, and enters a new user
+ *          namespace last. So jaild's user namespace still owns those namespaces, and nothing inside can ever gain privileges over
+ *          them. From then on it has the job's uid, no capabilities, and the system call policy. When the job arrives, it makes
+ *          the program's process. It reports the program's wait status on a pipe that only it holds, and exits: the kernel then
+ *          kills what is left.
+ * program  inherits init's confinement and becomes the program; or is a copy of a zygote (zygote.h) that went through the same
+ *          confinement. An interpreter may be pre-started: it is the program's process, and waits for its job.
  *
- * Beside them stand zygotes, children of the master that never meet a run; zygote.h
- * says what they may do. A keeper whose client requests a warm start sends one of
- * them the descriptors of its jail, and waits for a message of the copy.
+ * Zygotes are children of the master beside these. They never meet a run; zygote.h says what they may do. A keeper whose
+ * client requests a warm start sends one of them the descriptors of its jail, and waits for a message from the copy.
  *
- * A run can be paused: all of it but the keeper is frozen, init too, and the keeper
- * sleeps until its client speaks or leaves. What is frozen on v1 dies only when it
- * is thawed, so the process that kills it thaws it: the keeper, also when the master dies;
- * the master when the keeper was killed; the next master when both were.
+ * A run can be paused: all of its processes are frozen, init too, and the keeper sleeps until its client sends a frame or
+ * leaves. On cgroup v1 a frozen process dies only after it is thawed, so whoever kills it must thaw it: the keeper, also
+ * when the master dies; the master when the keeper was killed; the next master when both were.
  *
- * Death runs downwards: when the master dies the kernel kills the keepers, when
- * a keeper dies it kills init, and with init goes the pid namespace. A keeper that
- * ends a run does not rest on init, which a run may keep from a processor: where it
- * is not dead at once the keeper kills every process of the jail (members.h). It
- * looks at the workspace only after it has reaped init, that is, when no process
- * of the run exists any more. The workspace is an unnamed tmpfs that the keeper
- * holds by descriptor; the last close frees it.
+ * Death propagates downwards. When the master dies, the kernel kills the keepers. When a keeper dies, the kernel kills
+ * init, and with init the whole pid namespace. A keeper that ends a run does not rely on init, because a run may keep init
+ * from a processor: if init is not dead at once, the keeper kills every process of the jail (members.h). It reads the
+ * workspace only after it has reaped init, when no process of the run exists any more. The workspace is an unnamed tmpfs
+ * that the keeper holds by descriptor; the last close frees it.
  */
 #ifndef JAIL_JAIL_H
 #define JAIL_JAIL_H
@@ -91,7 +80,7 @@ struct jail {
 	bool ended; /* no process of it exists */
 	int control;	/* messages with init, then with the program's process; ends when the program begins */
 	int warm_control; /* the same for a program's process that is born warm */
-	bool has_program; /* it waits for its job */
+	bool has_program; /* the program's process exists and waits for its job */
 	uint32_t warm_word; /* from its zygote, for the client */
 	int ends[PROGRAM_ENDS]; /* the program's side; -1 when they are closed */
 	int status;	/* the program's wait status */
@@ -101,9 +90,9 @@ struct jail {
 	int workspace, tmp, shm;
 	int facts[FACT_FILES];
 	int proc; /* the jail's own /proc, which shows nothing but its processes */
-	int locks; /* the list of their locks, which is covered in it */
-	int namespaces[NAMESPACES]; /* for the process that is to be copied into it, see zygote_wire.h */
-	int mounts; /* their mount namespace: it goes when this is closed, and not while somebody waits for the end of a run */
+	int locks; /* the list of their locks, which is covered in `proc` */
+	int namespaces[NAMESPACES]; /* for the copy of a zygote, see zygote_wire.h */
+	int mounts; /* keeps the mount namespace alive; closed only when nobody waits for the end of the run any more */
 	uid_t uid;
 	gid_t gid;
 	struct cgroup cgroup;
@@ -114,7 +103,7 @@ struct jail_plan {
 	const struct jail_config *config;
 	const struct cgroup *cgroup;
 	int host_proc;
-	int keeper_control[2]; /* the keeper's ends: as long as init holds one, the keeper's death does not show */
+	int keeper_control[2]; /* the keeper's ends: while init holds one, it cannot notice the keeper's death */
 	int control, status, stream[2], stdin_data, job;
 	int workspace, tmp, shm, facts;
 };
@@ -142,16 +131,13 @@ struct message {
 /* In a keeper: builds everything up to the init that waits for a job. Logs and returns -1 on failure. */
 int jail_prepare(struct jail *jail, const struct jail_config *config);
 
-/* The program's side belongs to its process alone from here on. */
+/* Closes the program's side of the channels: from here on only the program's process holds it. */
 void jail_close_ends(struct jail *jail);
 
 /* Kills the jail and waits until no process of it exists; false after a minute. */
 bool jail_end(struct jail *jail);
 
-/*
- * Stops and restarts every process of the jail. While it stands still a keeper that
- * loses its master takes the jail with it, as always.
- */
+/* Freezes and thaws every process of the jail. Meanwhile, too, a keeper that loses its master takes the jail with it. */
 int jail_freeze(struct jail *jail);
 int jail_thaw(struct jail *jail);
 

@@ -28,8 +28,8 @@ void journal_close(struct journal *journal, int slot);
 /* Keeper. Redirects its standard streams and its log to its end of the pipe. */
 int journal_begin(int end);
 /*
- * Reports a pause or its end; also of a client that keeps the jail of an ended run and fetches nothing. Such a run does not
- * count as active, so the master may prepare one more jail.
+ * Reports that the run is paused, or that it continues. Also reports an ended run as paused while its client keeps the jail
+ * and fetches nothing. A paused run does not count as active, so the master may prepare one more jail.
  */
 void journal_send_paused(bool paused);
 

@@ -115,7 +115,10 @@ static int accept_client(const struct jail *jail, int listener)
 	return client;
 }
 
-/* A client that fetches nothing for a moment may keep the jail for long. Then it is not active, as that of a paused run. */
+/*
+ * A client that fetches nothing for a moment may keep the jail for long. The jail is then reported as inactive, like that
+ * of a paused run.
+ */
 static enum conn_status receive_fetch(struct conn *conn, struct frame *frame, const struct options *options)
 {
 	uint64_t now = monotonic_us(), deadline = now + options->fetch_ms * 1000;

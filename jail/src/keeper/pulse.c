@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-#define ROW_ENDS_US 5000000 /* without a failure */
+#define ROW_ENDS_US 5000000 /* a series of failures ends after this time without one */
 
 struct pulse {
 	uint64_t beat_us, failed_us, failing_since_us;

@@ -1,6 +1,7 @@
 /*
- * How the master does, in memory that it shares with its keepers: each tells its client. A master that stands still, or that cannot
- * prepare jails any more, shows as long as prepared jails are left. Keepers only read.
+ * The health of the master, in memory that it shares with its keepers. Each keeper reports it to its client. So clients
+ * notice a master that hangs or can no longer prepare jails, as long as prepared jails are left. Keepers only read the
+ * memory.
  */
 #ifndef JAIL_PULSE_H
 #define JAIL_PULSE_H
@@ -14,14 +15,14 @@
 void pulse_open(void);
 /* At each turn of its loop. */
 void pulse_beat(void);
-/* No jail could be prepared. Failures that follow each other soon are one row. */
+/* A jail could not be prepared. Failures that follow each other soon count as one series. */
 void pulse_failed(void);
 
-/* In a keeper before it makes processes: these do not have the memory, and it only reads it. -1: it failed. */
+/* In a keeper, before it makes processes: makes the memory read-only and keeps it out of them. -1 on failure. */
 int pulse_keep(void);
 /* Milliseconds since the last turn. */
 uint32_t pulse_silent_ms(void);
-/* Milliseconds since the row of failures began that has not ended; 0: there is none. */
+/* Milliseconds since the current series of failures began; 0 when there is none. */
 uint32_t pulse_failing_ms(void);
 
 #endif

@@ -2,7 +2,7 @@
 
 #define LIVE_CHUNK 32768
 
-/* Whole frames that fit into the buffer of the connection, so that queueing them does not wait. */
+/* Queues whole frames that fit into the buffer of the connection, so that it does not wait. */
 void report_output(struct conn *conn, struct capture streams[2])
 {
 	for (int i = 0; i < 2 && conn->out_used == 0; i++)

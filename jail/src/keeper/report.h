@@ -11,7 +11,7 @@ struct pause {
 	uint64_t wall_us, cpu_us, memory;
 };
 
-/* Sends output that is not sent yet as far as the peer takes it without waiting. */
+/* Sends the output that was not sent yet, as far as the peer takes it without waiting. */
 void report_output(struct conn *conn, struct capture streams[2]);
 
 /* Both send the captured output that is not sent yet: before the pause, and after the end. */

@@ -185,7 +185,7 @@ static bool has_unsent_output(const struct watch *w)
 	       (w->streams[0].sent < w->streams[0].held || w->streams[1].sent < w->streams[1].held);
 }
 
-/* The first output after a while is sent at once; what follows on it waits for more, so that many small writes stay cheap. */
+/* Output after a quiet time is sent at once. Output that follows soon is collected first, so that many small writes stay cheap. */
 static void send_output_in_time(struct watch *w)
 {
 	uint64_t now = monotonic_us();

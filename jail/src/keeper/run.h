@@ -45,8 +45,8 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 bool memory_is_over(const struct cgroup_usage *usage, uint64_t file_system_bytes, uint64_t limit);
 
 /*
- * What a run holds now. The pages of staged files are charged to no run, because a keeper writes them: they count as far as the
- * three file systems hold more than the run's shared pages. -1 with errno on failure.
+ * The memory that a run holds now. Pages of staged files are charged to no run, because a keeper writes them. So what the
+ * three file systems hold beyond the run's shared pages is added. -1 with errno on failure.
  */
 int run_memory(const struct jail *jail, uint64_t *bytes);
 

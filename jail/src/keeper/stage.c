@@ -71,7 +71,7 @@ int stage_directory(const struct stage *stage, const struct directory_header *di
 	return finish(fd, fchmod(fd, directory->mode) < 0 || fchown(fd, stage->uid, stage->gid) < 0);
 }
 
-/* By descriptor, and only a link: a pre-started program may have put a read-only file in its place. */
+/* Changes the owner by descriptor, and only of a link: a pre-started program may have put a read-only file in its place. */
 static int give_link(const struct stage *stage, int parent, const char *name)
 {
 	int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -165,7 +165,7 @@ const struct input *inputs_find(const struct inputs *inputs, const char *path)
 	return bsearch(&key, inputs->item, inputs->count, sizeof(inputs->item[0]), compare);
 }
 
-/* The order of a path and of what lies below a directory: 0 when it does. */
+/* Compares a path with the paths below a directory; 0 when the path lies below it. */
 static int compare_below(const char *path, const char *directory, size_t size)
 {
 	int order = strncmp(path, directory, size);
@@ -177,7 +177,7 @@ bool inputs_below(const struct inputs *inputs, const char *directory)
 {
 	size_t size = strlen(directory), low = 0, high = inputs->count;
 
-	/* The directory itself may be apart from what lies below it: "a", "a-b", "a/b". */
+	/* In sorted order the directory itself may be apart from what lies below it: "a", "a-b", "a/b". */
 	if (inputs_find(inputs, directory))
 		return true;
 	while (low < high) {

@@ -38,8 +38,8 @@ struct stage {
 };
 
 /*
- * All return -1 and errno; ENOSPC: the workspace is full; EEXIST: something else has this path. A file is opened for
- * writing. A directory may exist, and gets the mode and the owner all the same.
+ * All return -1 and errno; ENOSPC: the workspace is full; EEXIST: something else has this path. stage_file returns the
+ * file, open for writing. A directory may exist already; it gets the mode and the owner all the same.
  */
 int stage_directory(const struct stage *stage, const struct directory_header *directory);
 int stage_link(const struct stage *stage, const struct link_header *link);
@@ -48,7 +48,7 @@ int stage_file(const struct stage *stage, const struct file_header *file);
 /* Adds to the list; NULL with E2BIG when it is full, with another errno when memory allocation fails. */
 struct input *inputs_add(struct inputs *inputs, uint32_t index, bool directory, const char *path,
 			 size_t path_size, uint64_t size);
-/* A symlink is no input, but counts as one. False with E2BIG. */
+/* A symlink is not an input, but counts towards INPUTS_MAX. False with E2BIG. */
 bool inputs_count_link(struct inputs *inputs);
 /* Sorts by path; false when two inputs have one path. */
 bool inputs_sort(struct inputs *inputs);

@@ -13,7 +13,7 @@
 #include "lib/clock.h"
 
 #define TICK_US 25000	/* between two looks at the counters */
-#define OUTPUT_US 20000 /* between two times at which output is sent as it comes */
+#define OUTPUT_US 20000 /* between two transmissions of live output */
 
 enum phase {
 	PHASE_STARTING, /* until the exec */

@@ -1,4 +1,4 @@
-/* Times of the log. gmtime_r() is no choice: it reads files of time zones at its first call, which seccomp filters forbid. */
+/* Times of the log. gmtime_r() cannot be used: its first call reads time zone files, which seccomp filters forbid. */
 #ifndef JAIL_TIMESTAMP_H
 #define JAIL_TIMESTAMP_H
 

@@ -1,9 +1,9 @@
 /*
- * The system calls of a keeper that is confined, as data: what its code needs from the first connection on.
+ * The system calls of a confined keeper, as data: what its code needs from the first connection on.
  *
- * Anything else kills it, and the master logs the signal. There is no call that makes a process, a socket or a mount,
- * that executes, traces, changes credentials, opens by a handle, or signals by a number; files that exist are opened
- * for reading only, as far as the flags are in a register (openat2 has them in memory).
+ * Any other call kills it, and the master logs the signal. No call makes a process, a socket or a mount; none executes,
+ * traces, changes credentials, opens by a handle, or signals by a process number. Existing files can be opened for reading
+ * only, as far as the flags are in a register: openat2 passes them in memory.
  *
  * Only seccomp.c and the tests include this file.
  */

@@ -1,21 +1,20 @@
 /*
  * The system call policy of the jail, as data.
  *
- * What is not named here does not exist for a program: the call answers ENOSYS,
- * so that C libraries take their fall-back. A line of policy_checked looks at
- * the low 32 bits of arguments, the part that the kernel reads; its rules are
- * tried in order and the last column decides when none of them matches.
- * x32 numbers answer ENOSYS, a foreign architecture kills the process.
+ * A call that is not named here does not exist for a program: it fails with ENOSYS, so that C libraries use their fallback.
+ * A line of policy_checked tests the low 32 bits of arguments, the part that the kernel reads. Its rules are tried in
+ * order; `otherwise` decides when none of them matches. x32 numbers fail with ENOSYS; a foreign architecture kills the
+ * process.
  *
- * All runs share the files of the image. A program may read them, and no call lets it act on
- * what runs share or observe what others do with it:
- * - no notices of accesses: inotify, dnotify, fanotify;
- * - nothing tells which pages are in memory, or throws them out: preadv2, fadvise, cachestat,
- *   MADV_PAGEOUT (mincore tells nothing of files that the program may not write);
- * - nothing goes past the page cache to the host's disk: O_DIRECT, flushes;
- * - nothing stays in an inode: hints of write lifetime.
+ * All runs share the files of the image. A program may read them, but no call lets it act on what runs share, or observe
+ * what other runs do with it:
+ * - no notifications of accesses: inotify, dnotify, fanotify;
+ * - no call reports which pages are in memory, or evicts them: preadv2, fadvise, cachestat, MADV_PAGEOUT (mincore reports
+ *   nothing about files that the program may not write);
+ * - no call bypasses the page cache to the host's disk: O_DIRECT, flushes;
+ * - no call leaves anything in an inode: hints of write lifetime.
  *
- * Calls whose flags lie in memory cannot be looked at, and do not exist: clone3, openat2.
+ * Calls that pass their flags in memory cannot be inspected, so they do not exist: clone3, openat2.
  *
  * Only seccomp.c and the tests include this file.
  */
@@ -26,11 +25,11 @@
 #include <fcntl.h>
 #include <stdint.h>
 
-#define POLICY_ALLOW (-1) /* every other action is the errno answered; 0 pretends success */
+#define POLICY_ALLOW (-1) /* any other action is the errno that the call returns; 0 pretends success */
 #define POLICY_KILL (-2) /* the whole process */
 #define POLICY_RULES_MAX 36
 
-/* RULE_NULL alone looks at both halves: a pointer is not a number. */
+/* Only RULE_NULL tests both halves of an argument, because a pointer has 64 bits. */
 enum rule_kind { RULE_END, RULE_EQUAL, RULE_DIFFERS, RULE_ANY_BIT, RULE_NULL };
 
 struct policy_rule {
@@ -101,17 +100,17 @@ static const char *const policy_allowed[] = {
 static const struct policy_line policy_checked[] = {
 	{"socket", EPERM, {OK(0, 1 /* AF_UNIX */)}},
 	{"socketpair", EPERM, {OK(0, 1 /* AF_UNIX */)}},
-	/* Programs for the packet filter machine are refused whatever the level is. */
+	/* Socket filters (BPF) are refused, whatever the level is. */
 	{"setsockopt", POLICY_ALLOW, {
 		EQUAL(2, 26 /* SO_ATTACH_FILTER */, EPERM), EQUAL(2, 50 /* SO_ATTACH_BPF */, EPERM),
 		EQUAL(2, 51 /* SO_ATTACH_REUSEPORT_CBPF */, EPERM),
 		EQUAL(2, 52 /* SO_ATTACH_REUSEPORT_EBPF */, EPERM),
 	}},
-	/* Numbers that the kernel counts for all namespaces together would tell runs about each other. */
+	/* The kernel counts these numbers for all namespaces together, so they would tell runs about each other. */
 	{"getsockopt", POLICY_ALLOW, {
 		EQUAL(2, 57 /* SO_COOKIE */, ENOPROTOOPT), EQUAL(2, 71 /* SO_NETNS_COOKIE */, ENOPROTOOPT),
 	}},
-	/* Urgent data of AF_UNIX, which no program needs and a sandbox was left by. */
+	/* Out-of-band data on AF_UNIX sockets: no program needs it, and it has been used to escape from a sandbox. */
 	{"sendto", POLICY_ALLOW, {ANY_BIT(3, 1 /* MSG_OOB */, EOPNOTSUPP)}},
 	{"recvfrom", POLICY_ALLOW, {ANY_BIT(3, 1 /* MSG_OOB */, EOPNOTSUPP)}},
 	{"sendmmsg", POLICY_ALLOW, {ANY_BIT(3, 1 /* MSG_OOB */, EOPNOTSUPP)}},
@@ -157,8 +156,8 @@ static const struct policy_line policy_checked[] = {
 		OK(2, 24 /* MADV_DONTNEED_LOCKED */),
 	}},
 	/*
-	 * No priority inheritance: its code is a source of holes, and it has use only beside real-time
-	 * threads, which a run cannot have. C libraries answer ENOTSUP for such mutexes.
+	 * No priority inheritance: its code in the kernel is a source of vulnerabilities, and it is useful only with
+	 * real-time threads, which a run cannot have. C libraries return ENOTSUP for such mutexes.
 	 */
 	{"futex", ENOSYS, {
 		MASKED(1, 0x7f, 0 /* WAIT */, POLICY_ALLOW), MASKED(1, 0x7f, 1 /* WAKE */, POLICY_ALLOW),
@@ -167,8 +166,8 @@ static const struct policy_line policy_checked[] = {
 		MASKED(1, 0x7f, 10 /* WAKE_BITSET */, POLICY_ALLOW),
 	}},
 	/*
-	 * Other processes of the uid include the jail's own pid 1. The core limit stays at the one
-	 * byte that keeps the kernel from starting the host's crash handler, whatever is asked for.
+	 * No limits of other processes: those of the uid include the jail's own pid 1. The core limit stays at one byte,
+	 * whatever a program requests: that byte keeps the kernel from starting the host's crash handler.
 	 */
 	{"prlimit64", 0, {
 		DIFFERS(0, 0, EPERM), DIFFERS(1, 4 /* RLIMIT_CORE */, POLICY_ALLOW), IS_NULL(2, POLICY_ALLOW),
@@ -176,8 +175,8 @@ static const struct policy_line policy_checked[] = {
 	{"setrlimit", POLICY_ALLOW, {EQUAL(0, 4 /* RLIMIT_CORE */, 0)}},
 	{"personality", EPERM, {OK(0, 0), OK(0, 0xffffffffu), OK(0, 0x40000 /* ADDR_NO_RANDOMIZE */)}},
 	/*
-	 * Nothing slows the jail's first process, by its number, or with all of the uid's: it must be able to die in time.
-	 * Programs are in sessions of their own: its process group is out of reach.
+	 * No program can slow the jail's first process, by its number or together with all processes of the uid: it must be
+	 * able to die in time. Programs are in sessions of their own, so they cannot reach its process group.
 	 */
 	{"sched_setaffinity", POLICY_ALLOW, {EQUAL(0, 1, EPERM)}},
 	{"sched_setparam", POLICY_ALLOW, {EQUAL(0, 1, EPERM)}},
@@ -204,7 +203,10 @@ static const struct policy_line policy_checked[] = {
 	}},
 	{"prctl", EINVAL, {
 		OK(0, 1 /* SET_PDEATHSIG */), OK(0, 2 /* GET_PDEATHSIG */), OK(0, 3 /* GET_DUMPABLE */),
-		/* What hides from its keeper could not be paused; in a jail there is nobody else to hide from. */
+		/*
+		 * Ignored: a process that hides from its keeper could not be paused, and in a jail there is nobody else to
+		 * hide from.
+		 */
 		EQUAL(0, 4 /* SET_DUMPABLE */, 0), OK(0, 7 /* GET_KEEPCAPS */), OK(0, 15 /* SET_NAME */),
 		OK(0, 16 /* GET_NAME */), OK(0, 21 /* GET_SECCOMP */), OK(0, 23 /* CAPBSET_READ */),
 		OK(0, 27 /* GET_SECUREBITS */), OK(0, 29 /* SET_TIMERSLACK */),
@@ -223,11 +225,11 @@ static const struct policy_line policy_checked[] = {
 		OK(0, 0x1021 /* GET_XCOMP_SUPP */), OK(0, 0x1022 /* GET_XCOMP_PERM */),
 		OK(0, 0x1023 /* REQ_XCOMP_PERM */),
 	}},
-	/* Puts pages of the image into pipes. Go falls back to copying on EINVAL alone. */
+	/* splice puts pages of the image into pipes. Go falls back to copying only on EINVAL. */
 	{"splice", EINVAL, {{0}}},
 	/*
-	 * These reach the host's disks. All that a run writes is in memory, so there is nothing to do.
-	 * The price: a descriptor that is not open gets no EBADF.
+	 * These calls would reach the host's disks. Everything that a run writes is in memory, so there is nothing to do.
+	 * The price: a descriptor that is not open does not cause EBADF.
 	 */
 	{"sync", 0, {{0}}},
 	{"syncfs", 0, {{0}}},

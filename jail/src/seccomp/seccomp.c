@@ -27,7 +27,7 @@
 #endif
 
 #define NUMBERS 1024 /* more than the kernel has */
-#define NEAR 254 /* instructions that a conditional jump can pass over, and a jump to it beside */
+#define NEAR 254 /* a conditional jump can skip 255 instructions; one is left for a jump that bring_near adds */
 
 static const struct {
 	const char *name;
@@ -36,7 +36,7 @@ static const struct {
 #include "syscalls.inc"
 };
 
-/* What a number leads to: what others do, what the named do, no call at all, or FIRST_LINE + index of a checked line. */
+/* The outcome of a number: the default action, the action of named calls, no such call, or FIRST_LINE + index of a checked line. */
 enum { OTHER, NAMED, ABSENT, FIRST_LINE };
 
 static const struct policy {
@@ -45,7 +45,7 @@ static const struct policy {
 	int named, other; /* actions */
 	const struct policy_line *lines;
 	size_t line_count;
-	const struct policy *base; /* what it goes beyond, or NULL */
+	const struct policy *base; /* the policy that this one extends, or NULL */
 } policies[] = {
 	[POLICY_OF_PROGRAMS] = {policy_allowed, COUNT(policy_allowed), POLICY_ALLOW, ENOSYS, policy_checked, COUNT(policy_checked), NULL},
 	[POLICY_OF_KEEPERS] = {keeper_allowed, COUNT(keeper_allowed), POLICY_ALLOW, POLICY_KILL, keeper_checked, COUNT(keeper_checked), NULL},
@@ -60,8 +60,8 @@ struct range {
 };
 
 /*
- * The program is made from its end to its beginning: where a jump leads to is known when it is made. What has been made is
- * named by its distance from the end.
+ * The program is built from its end to its beginning, so that the target of a jump exists before the jump. An instruction
+ * is identified by its distance from the end.
  */
 struct builder {
 	const struct policy *policy;
@@ -71,7 +71,7 @@ struct builder {
 	size_t count;
 	const struct policy_line *lines[NUMBERS];
 	size_t line_count;
-	unsigned line[NUMBERS]; /* the code of each */
+	unsigned line[NUMBERS]; /* the first instruction of each */
 	bool full;
 };
 
@@ -93,13 +93,13 @@ static unsigned emit(struct builder *b, unsigned code, unsigned k, unsigned jt, 
 	return b->size++;
 }
 
-/* Instructions that a jump made now would pass over. */
+/* The number of instructions that a jump emitted now would skip. */
 static unsigned distance(const struct builder *b, unsigned target)
 {
 	return b->size - target - 1;
 }
 
-/* The answer, made only where none of its kind is near. */
+/* A return instruction. An equal one that is near is reused. */
 static unsigned make_return(struct builder *b, int action)
 {
 	unsigned result = action == POLICY_ALLOW  ? SECCOMP_RET_ALLOW
@@ -112,7 +112,7 @@ static unsigned make_return(struct builder *b, int action)
 	return emit(b, BPF_RET | BPF_K, result, 0, 0);
 }
 
-/* The same place, or a jump to it when it is far. */
+/* The target itself, or a jump to it when it is far. */
 static unsigned bring_near(struct builder *b, unsigned target)
 {
 	return distance(b, target) <= NEAR ? target : emit(b, BPF_JMP | BPF_JA, distance(b, target), 0, 0);
@@ -125,7 +125,7 @@ static unsigned make_test(struct builder *b, unsigned code, unsigned k, unsigned
 	return emit(b, BPF_JMP | code | BPF_K, k, distance(b, yes), distance(b, no));
 }
 
-/* What follows is the instruction that was made last. */
+/* Emits a load, and a mask if needed. The instruction that was emitted last follows them. */
 static unsigned make_load(struct builder *b, size_t offset, unsigned mask)
 {
 	if (mask != 0xffffffffu)
@@ -133,7 +133,7 @@ static unsigned make_load(struct builder *b, size_t offset, unsigned mask)
 	return emit(b, BPF_LD | BPF_W | BPF_ABS, (unsigned)offset, 0, 0);
 }
 
-/* What a rule has loaded: to look for any of some bits takes the whole word. */
+/* The mask with which a rule loads its argument. RULE_ANY_BIT needs the whole word. */
 static uint32_t loaded(const struct policy_rule *rule)
 {
 	return rule->kind == RULE_ANY_BIT ? 0xffffffffu : rule->mask;
@@ -144,7 +144,7 @@ static bool looks_at_same(const struct policy_rule *one, const struct policy_rul
 	return one->argument == other->argument && loaded(one) == loaded(other);
 }
 
-/* Rules in a row of which it does not matter which one matches. */
+/* The number of consecutive rules with the same word and action: it does not matter which of them matches. */
 static size_t count_alike(const struct policy_rule *rule)
 {
 	size_t count = 1;
@@ -155,7 +155,7 @@ static size_t count_alike(const struct policy_rule *rule)
 	return count;
 }
 
-/* Whether what is loaded is one of the values of these rules: numbers in a row are one interval, and intervals are in order. */
+/* Tests whether the loaded word is one of the values of these rules. Values are sorted; consecutive ones form one interval. */
 static unsigned make_set(struct builder *b, const struct policy_rule *rule, size_t count, unsigned yes, unsigned no)
 {
 	uint32_t value[POLICY_RULES_MAX], low;
@@ -185,7 +185,7 @@ static unsigned make_set(struct builder *b, const struct policy_rule *rule, size
 	return at;
 }
 
-/* A line from its rule on; `seen` is the one before it. */
+/* Emits the rules of a line from this one on; `seen` is the rule before it. */
 static unsigned make_rules(struct builder *b, const struct policy_line *line, const struct policy_rule *rule,
 			   const struct policy_rule *seen)
 {
@@ -211,13 +211,13 @@ static unsigned make_rules(struct builder *b, const struct policy_line *line, co
 	default:
 		at = make_set(b, rule, alike, action, next);
 	}
-	/* What is loaded stays so, but for RULE_NULL, which loads both halves. */
+	/* The loaded word stays loaded, except after RULE_NULL, which loads both halves. */
 	if (!seen || seen->kind == RULE_NULL || !looks_at_same(seen, rule))
 		at = make_load(b, low, loaded(rule));
 	return at;
 }
 
-/* The base's rules come first. */
+/* Lines of the base policy come first. */
 static void collect_lines(struct builder *b, const struct policy *policy)
 {
 	if (policy->base)
@@ -226,7 +226,7 @@ static void collect_lines(struct builder *b, const struct policy *policy)
 		b->lines[b->line_count++] = &policy->lines[i];
 }
 
-/* Lines that say the same are one: the first of them. */
+/* The index of the first line with the same rules. Such lines share their code. */
 static size_t first_like(const struct builder *b, size_t line)
 {
 	const struct policy_line *wanted = b->lines[line];
@@ -252,7 +252,7 @@ static int action_of(const struct policy *policy, unsigned outcome)
 	return outcome == NAMED ? policy->named : policy->other;
 }
 
-/* A binary search for the last range that begins at or below the number. */
+/* Emits a binary search for the last range that begins at or below the number. */
 static unsigned make_search(struct builder *b, size_t from, size_t to)
 {
 	size_t middle = from + (to - from) / 2;
@@ -309,7 +309,7 @@ bool seccomp_build_for(struct seccomp_program *program, enum policy_name name)
 	find_ranges(&b);
 	make_lines(&b);
 	search = make_search(&b, 0, b.count);
-	/* x32 numbers are above the last range. */
+	/* x32 numbers fall into the last range, which is ABSENT. */
 	if (distance(&b, search) > 0)
 		emit(&b, BPF_JMP | BPF_JA, distance(&b, search), 0, 0);
 	make_load(&b, offsetof(struct seccomp_data, nr), 0xffffffffu);

@@ -16,7 +16,7 @@ struct seccomp_program {
 	unsigned short size;
 };
 
-/* policy.h, keeper_policy.h, host_policy.h, which the master and everything below it is bound to, and zygote_policy.h. */
+/* In this order: policy.h, keeper_policy.h, host_policy.h (for the master and everything below it), zygote_policy.h. */
 enum policy_name { POLICY_OF_PROGRAMS, POLICY_OF_KEEPERS, POLICY_OF_ALL, POLICY_OF_ZYGOTES };
 
 /* False when the policy does not fit into a program. */

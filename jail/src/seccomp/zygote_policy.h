@@ -1,9 +1,10 @@
 /*
- * What a zygote may call beyond the policy of programs, as data: its copies become programs, so it is bound to all that these
- * are, and to host_policy.h. It has what a copy needs to enter a jail and to confine itself there.
+ * The system calls that a zygote may make beyond the policy of programs, as data. Its copies become programs, so it is
+ * bound to the policy of programs and to host_policy.h as well. It needs these calls so that a copy can enter a jail and
+ * confine itself there.
  *
- * A zygote has capabilities, in jaild's user namespace, while it imports the image's libraries. So it cannot mount, and setns
- * takes namespaces only that it was given a descriptor of: a flag would let it in by any process of that namespace.
+ * A zygote has capabilities in jaild's user namespace while it imports the image's libraries. So it cannot mount, and setns
+ * accepts only namespaces of which it was given a descriptor: a flag would let it enter by any process of that namespace.
  *
  * Only seccomp.c and the tests include this file.
  */
@@ -13,19 +14,19 @@
 #include "seccomp/policy.h"
 
 static const char *const zygote_allowed[] = {
-	/* It chooses the process number, and on cgroup v2 the group. Its arguments are in memory, where no policy sees them. */
+	/* Chooses the process number, and on cgroup v2 the group. Its arguments are in memory, where no policy can inspect them. */
 	"clone3",
-	/* The policy of programs. */
+	/* Loads the policy of programs. */
 	"seccomp",
-	/* The bounding set, the secure bits. */
+	/* Empties the bounding set and locks the secure bits. */
 	"prctl",
-	/* Limits of the run. */
+	/* Sets the resource limits. */
 	"prlimit64", "setrlimit",
 };
 
 static const struct policy_line zygote_checked[] = {
 	{"setns", EPERM, {OK(1, 0)}},
-	/* Fails where there is a second thread, and does nothing else. */
+	/* With this flag unshare only checks: it fails when there is a second thread. */
 	{"unshare", EPERM, {OK(0, 0x10000 /* CLONE_THREAD */)}},
 };
 

@@ -1,4 +1,4 @@
-/* The shared object that pre-started interpreters load (jail/interpreter): part of jaild, so that both always fit. */
+/* The shared object that pre-started interpreters load (jail/interpreter). It is part of jaild, so that both always match. */
 #ifndef JAIL_PRESTARTED_H
 #define JAIL_PRESTARTED_H
 

@@ -13,9 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A copy is there at once. */
+/* A copy is ready at once. */
 #define COPY_MS 10000
-/* An interpreter loads its modules, which takes long on a slow machine: it would begin anew again and again. */
+/* An interpreter loads its modules, which takes long on a slow machine. With a shorter timeout it would start again and again. */
 #define PRESTART_MS 60000
 
 static const struct zygote_queue *find_queue(const struct jail_config *config, const struct frame *name)

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define GENERATIONS 2 /* of one template, without released ones */
+#define GENERATIONS 2 /* of one template, not counting released ones */
 #define START_US 120000000
 #define RETRY_US 1000000
 #define RETRY_MAX_US 60000000

@@ -33,7 +33,7 @@ __asm__(".pushsection .rodata\n"
 	".popsection\n");
 extern const char zygote_object[], zygote_object_end[];
 
-/* jaild's own group in each hierarchy. */
+/* Opens jaild's own group in each hierarchy. */
 static int open_groups(int *fds, struct zygote_setup *setup)
 {
 	setup->cgroup_version = (uint32_t)cgroup_tree.version;

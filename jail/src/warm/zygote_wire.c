@@ -24,7 +24,7 @@ int zygote_request_send(int socket, const struct zygote_request *request, const 
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*request) ? 0 : -1;
 }
 
-/* There is room for one list, of the right length; the kernel closes what goes beyond. */
+/* The buffer has room for one list of the right length; the kernel closes any further descriptors. */
 static size_t take_descriptors(struct msghdr *message, int given[GIVEN])
 {
 	struct cmsghdr *header = CMSG_FIRSTHDR(message);

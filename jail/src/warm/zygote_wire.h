@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Descriptors of a request, in this order: the jail's namespaces, in the order in which they can be entered, and what its program has. */
+/*
+ * Descriptors of a request, in this order: the jail's namespaces, in the order in which they can be entered, then those of
+ * its program.
+ */
 enum {
 	GIVEN_PID, GIVEN_MNT, GIVEN_IPC, GIVEN_UTS, GIVEN_NET, GIVEN_CGROUP, GIVEN_USER, NAMESPACES,
 	GIVEN_CONTROL = NAMESPACES, GIVEN_OUT, GIVEN_ERR, GIVEN_STDIN, GIVEN_JOB, GIVEN
@@ -21,7 +24,7 @@ struct zygote_request {
 
 /* One message, without waiting. Keeper: -1 when it cannot be sent. */
 int zygote_request_send(int socket, const struct zygote_request *request, const int given[GIVEN]);
-/* Zygote: false when there is none, or a malformed one, which is dropped with all its descriptors. */
+/* Zygote: false when there is no request, or a malformed one, which is dropped with all its descriptors. */
 bool zygote_request_receive(int socket, struct zygote_request *request, int given[GIVEN]);
 
 /* Descriptors that a zygote starts with; from ZYGOTE_GROUPS on jaild's own control groups, one per hierarchy. */
@@ -30,7 +33,7 @@ enum { ZYGOTE_REQUESTS = 3, ZYGOTE_LINE, ZYGOTE_GROUPS };
 /* The first message on a zygote's line, from the master. */
 struct zygote_setup {
 	uint32_t cgroup_version, groups;
-	uint32_t copies; /* after so many it is old */
+	uint32_t copies; /* a zygote is old after this many copies */
 };
 
 /* Messages of a zygote to the master on its line. The zygote ends when the master closes the line. */

@@ -3,12 +3,14 @@
  *
  *   tool-call INDEX NAME COUNT [quiet]
  *
- * INDEX is the tool's position in the program's list, NAME how the program calls it, COUNT how many arguments it gave: with 0 the call's
- * input is {}, with 1 it is read from standard input, with more the call is refused. The text goes to the relay behind the socket of
- * SANDBOX_TOOL_SOCKET as it is; the relay alone judges whether it is a JSON object.
+ * INDEX is the tool's position in the program's list, NAME the name by which the program calls it, COUNT the number of
+ * arguments. With 0 the call's input is {}; with 1 it is read from standard input; with more the call is refused. The input
+ * is sent unchanged to the relay behind the socket of SANDBOX_TOOL_SOCKET. Only the relay judges whether it is a JSON
+ * object.
  *
- * Exit status: 0, the result as one line on standard output; 1, the tool failed, its message on standard error and nothing on standard
- * output; 2, the input is no JSON object and no call was made; with `quiet` nothing is said about that.
+ * Exit status: 0, the result is one line on standard output; 1, the tool failed, its message is on standard error and
+ * standard output is empty; 2, the input is no JSON object and no call was made. With `quiet` the relay's message about
+ * that is not printed.
  *
  * Runs with the rights of the program and trusts nothing of it. Needs no library at run time.
  */
@@ -48,7 +50,7 @@ static int fail(int status, const char *name, const char *problem) {
 	return status;
 }
 
-/* Reads to the end of a descriptor. A peer that went away counts as its end; what it said before is kept. */
+/* Reads to the end of a descriptor. A reset connection counts as its end; what was received before is kept. */
 static bool read_all(int fd, struct bytes *into) {
 	for (;;) {
 		if (into->room - into->length < CHUNK) {
@@ -57,7 +59,7 @@ static bool read_all(int fd, struct bytes *into) {
 			if (at == NULL) return false;
 			into->at = at, into->room = room;
 		}
-		/* One byte stays free, so that the text can be ended. */
+		/* One byte stays free for the terminating NUL. */
 		ssize_t n = read(fd, into->at + into->length, into->room - into->length - 1);
 		if (n < 0 && errno == EINTR) continue;
 		if (n < 0 && errno != ECONNRESET) return false;
@@ -68,7 +70,7 @@ static bool read_all(int fd, struct bytes *into) {
 	return true;
 }
 
-/* Sends all, or as much as the relay wants before it answers. */
+/* Sends everything, or as much as the relay reads before it answers. */
 static void send_all(int fd, const char *text, size_t length) {
 	while (length > 0) {
 		ssize_t n = send(fd, text, length, MSG_NOSIGNAL);
@@ -106,7 +108,7 @@ static int connect_relay(void) {
 	return connected < 0 && errno != EISCONN ? -1 : fd;
 }
 
-/* The announced length of the body; what is there when none is announced. */
+/* The Content-Length; the number of bytes received when there is none. */
 static size_t body_length(const char *head, size_t there) {
 	for (const char *line = strstr(head, "\r\n"); line != NULL; line = strstr(line + 2, "\r\n")) {
 		if (strncasecmp(line + 2, "content-length:", 15) == 0) return strtoul(line + 17, NULL, 10);
@@ -145,7 +147,7 @@ int main(int argc, char **argv) {
 	struct bytes input = {0}, answer = {0};
 	char empty[] = "{}";
 	if (count == 1 && !read_all(0, &input)) return fail(FAILED, name, strerror(errno));
-	/* The line end is the here-string's. */
+	/* Drops the line end that the here-string in prelude.bash adds. */
 	if (input.length > 0 && input.at[input.length - 1] == '\n') input.length--;
 	if (count == 0) input = (struct bytes){.at = empty, .length = 2};
 

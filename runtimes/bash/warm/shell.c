@@ -1,6 +1,7 @@
 /*
- * A pre-started shell: the dynamic linker loads this object before the shell's own code runs (LD_PRELOAD, ld.so(8)) and calls what is
- * here. The shell then starts with the environment of its program, of which it has read nothing yet.
+ * A pre-started shell. The dynamic linker loads this object before the shell's own code runs (LD_PRELOAD, ld.so(8)) and
+ * calls wait_for_job. The shell has read nothing of its environment by then, so it starts with the environment of its
+ * program.
  */
 #include "interpreter/prestarted.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The variable by which the linker was told. Other interpreters load the object by themselves. */
+/* Finds the variable that made the linker load this object. Other interpreters load the object by themselves. */
 static char *find_word(char **envp)
 {
 	char word[64];
@@ -40,7 +41,10 @@ static bool comes_too_late(const char *variable)
 	return false;
 }
 
-/* A shell may write to its environment; the job's cannot be written to and does not stay. NULL: it must be executed with it. */
+/*
+ * Copies the environment of the job: a shell may write to it, and the job's memory is read-only and does not stay. NULL:
+ * the command must be executed with it.
+ */
 static char **copy_environment(char **envp)
 {
 	size_t variables = 0, bytes = 0;
@@ -72,7 +76,7 @@ __attribute__((constructor)) static void wait_for_job(int argc, char **argv, cha
 	(void)argc;
 	if (!word)
 		return;
-	/* A program can see the memory in which its process was given its variables. */
+	/* Erases the variable: a program can see the memory that holds its first environment. */
 	memset(word, 0, strlen(word));
 	prestarted_wait(&job);
 	environment = is_command(argv, job.argv) ? copy_environment(job.envp) : NULL;

@@ -1,9 +1,9 @@
 /*
  * The functions of a pre-started Node, each called at most once, in this order:
  *
- *   wait()     answers the job's arguments and environment (program.h)
- *   begin()    it will be that program
- *   execute()  it cannot: the job's command is executed as in a cold start
+ *   wait()     returns the job's arguments and environment (program.h)
+ *   begin()    this process becomes that program
+ *   execute()  it cannot: executes the job's command as in a cold start
  */
 #include "node_api.h"
 
@@ -39,7 +39,7 @@ static napi_value execute(napi_env env, napi_callback_info info)
 {
 	(void)env;
 	(void)info;
-	/* Node lets no descriptor be inherited by mistake, the streams neither. */
+	/* Node marks all descriptors close-on-exec, even the standard streams. */
 	for (int fd = 0; fd < FD_BASE_USUAL; fd++)
 		MUST(FD_CONTROL, STREAMS, fcntl(fd, F_SETFD, 0));
 	program_execute(&job);

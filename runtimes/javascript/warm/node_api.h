@@ -1,4 +1,4 @@
-/* The part of Node's stable C interface (Node-API) that is used. A shell has none of it: weak. */
+/* The part of Node's stable C interface (Node-API) that is used. The symbols are weak, because a shell has none of them. */
 #ifndef NODE_API_H
 #define NODE_API_H
 

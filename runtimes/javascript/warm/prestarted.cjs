@@ -1,20 +1,20 @@
-// A Node that was started before its program was known, in the program's own jail, with the command and the environment that most
-// programs of its language have. Guarantees that it goes on as if it had been started for the program, or is executed anew for it.
-// Runs before Node looks for the program: what that finds, and how it runs it, is Node's own affair. Nothing of a program is here
-// before wait() answers.
+// A Node that is started in the program's own jail before the program is known, with the command and the environment that most
+// programs of its language have. Guarantees that it continues as if it had been started for the program, or is executed anew for
+// it. Runs before Node looks for the program, so Node itself finds and runs it. No data of a program is here before wait()
+// returns.
 "use strict";
 
 const { closeSync, openSync, readFileSync, readlinkSync, readSync } = require("node:fs");
 const { totalmem } = require("node:os");
 
-// Variables that Node or a library reads while it starts, which was before this program came.
+// Variables that Node or a library reads at its start, before the program is known.
 const STEERING =
   /^(NODE_|UV_|V8_|LD_|LC_|LANG|ICU_|SSL_|OPENSSL|MALLOC_|GLIBC_|GCONV|LOCPATH|NLSPATH|TZ$|TZDIR$|HOME$|PATH$)/;
 
-/** More than clocks differ by themselves while it waits. */
+/** A larger step than the clocks show by themselves while this process waits. */
 const CLOCK_STEP_MS = 2000;
 
-/** What was slow the first time is not slow when the program does it. Leaves loaded modules and nothing else. */
+/** Runs what is slow the first time, so that it is fast for the program. Leaves loaded modules and nothing else. */
 function rehearse() {
   const { Console } = require("node:console");
   const { Socket } = require("node:net");
@@ -33,13 +33,13 @@ function rehearse() {
     delete require.cache[path];
     module.children.pop();
   }
-  // Nothing of this is left for the program's first turn.
+  // Runs what is pending now, so that nothing of it is left for the program's first turn.
   process._tickCallback();
 }
 
 const wordsOf = (bytes) => bytes.toString().split("\0").slice(0, -1);
 
-/** Node reads it when it looks for a preload, so a broken one ends a cold start. */
+/** False for a broken package.json: Node reads it when it looks for a preload, so it ends a cold start. */
 function isWholePackage() {
   try {
     JSON.parse(readFileSync("package.json", "utf8"));
@@ -62,7 +62,7 @@ function readJob(items) {
 
 const isSame = (some, others) => some.length === others.length && some.every((one, at) => one === others[at]);
 
-/** False when a variable is missing, changed or has come too late. */
+/** False when a variable is missing or changed, or when Node would have read it at its start. */
 function setEnvironment(variables) {
   const own = Object.entries(process.env);
   const given = new Map(variables);
@@ -82,12 +82,12 @@ function setEnvironment(variables) {
   return true;
 }
 
-/** How much further the time of day is than the time since the start, in ms. */
+/** The time of day minus the monotonic time, in ms. */
 const clockLead = () => Date.now() - Number(process.hrtime.bigint() / 1_000_000n);
 
 /**
- * Math.random would be the same in all microVMs that go on from one saved state. It takes its seed, of 31 bits, at its first call; as many
- * numbers are left out as 12 further bits say.
+ * Math.random would be the same in all microVMs that continue from one saved state. It takes a seed of 31 bits at its first
+ * call. 12 further random bits say how many of its numbers are skipped.
  */
 function renewRandom() {
   const { setFlagsFromString } = require("node:v8");
@@ -97,7 +97,7 @@ function renewRandom() {
   closeSync(device);
   setFlagsFromString(`--random-seed=${bytes.readUInt32LE() >>> 1 || 1}`);
   for (let left = bytes.readUInt16LE(4) & 0xfff; left >= 0; left--) Math.random();
-  // Those of threads and contexts that the program makes are not to repeat it.
+  // Threads and contexts that the program makes must not repeat this seed.
   setFlagsFromString("--random-seed=0");
 }
 

@@ -4,7 +4,8 @@
 
 const { statSync } = require("node:fs");
 
-// FD_OBJECT, from FD_BASE_PRESTARTED on, of jail/src/init/confine.h. A program cannot have it by chance: the test is for this very file.
+// FD_OBJECT of jail/src/init/confine.h, counted from FD_BASE_PRESTARTED. A program's own descriptor of this number is not
+// mistaken for it: becomeProgram tests for this very file.
 const OBJECT = "/proc/self/fd/506";
 const SHARED = "/memfd:prestarted (deleted)";
 

@@ -1,8 +1,8 @@
 """A Python that copies itself into jails and runs programs there.
 
-In the zygote, serve() imports what programs use and calls jaild's shared object, which forks and confines the copies.
-In each copy, renew() runs while the copy waits for its job, and begin() when the job has come. A copy that cannot behave exactly as `python3 main.py` does is not used: begin() returns None, and the process
-executes the command instead.
+In the zygote, serve() imports what programs use and calls jaild's shared object, which forks and confines the copies. In each
+copy, renew() runs while the copy waits for its job, and begin() when the job has arrived. A copy that cannot behave exactly as
+`python3 main.py` does is not used: begin() returns None, and the process executes the command instead.
 """
 
 import sys
@@ -46,13 +46,13 @@ SEED = restart_with_seed()
 OLDEST = (3, 11)
 HOME = "/mnt/data"
 OBJECT = HOME + "/zygote.so"
-# Where preludes lie, and what they import.
+# The folders of preludes, and the modules that they import.
 PRELUDES = {
     "/usr/lib/svc/ptc": [f"_svc_tools.{name}" for name in ("alone", "become", "call", "names", "result", "start", "tool", "values")],
     "/usr/lib/svc/session": [f"_svc_session.{name}" for name in ("by_value", "figures", "load", "plain", "save", "start", "state")],
 }
-# The commands that a copy can stand for: of a plain program and, if the zygote has the modules of preludes, of a program with tools or of a
-# session. The kernel shows the first one for all, and would hide further arguments.
+# The commands that a copy can run: a plain program and, if the zygote has the modules of preludes, a program with tools or of a session.
+# The kernel shows the first command for all, and would hide further arguments.
 COMMANDS = [list(map(os.fsencode, sys.orig_argv))]
 ENVIRONMENT = list(os.environb.items())
 
@@ -75,7 +75,7 @@ HUGE_PAGE = 2 << 20
 FULL = 0.8  # part of a large page that must be in use before it is made: the rest is wasted memory
 MADV_COLLAPSE = 25
 
-# Their fork hooks only replace locks that another thread could hold; a zygote has one thread.
+# Modules whose fork hooks only replace locks that another thread could hold; a zygote has one thread.
 ONLY_FOR_THREADS = frozenset(["logging", "_svc_tools.call"])
 
 preloaded = frozenset()
@@ -182,7 +182,7 @@ def erase_traces():
         del sys.path_importer_cache[path]
     linecache.clearcache()
     warnings.onceregistry.clear()
-    # What a place has shown already counts for one version of the filters: this makes another.
+    # A module records the warnings that it has shown for one version of the filters: this makes another version.
     with warnings.catch_warnings():
         pass
     # The interpreter's own warnings use the filters that it saw last, which may be those of a catch_warnings block.
@@ -204,7 +204,7 @@ def settle():
 
 
 def set_command(arguments, path):
-    """Everything but what the interpreter sets when it runs a file."""
+    """Sets the command line, except for what the interpreter sets when it runs a file."""
     sys.orig_argv[:] = map(os.fsdecode, arguments)
     sys.argv[:] = sys.orig_argv[1:]
     sys.path[0] = os.path.dirname(path)
@@ -219,7 +219,7 @@ def tidy_memory():
     # The C library's allocator sorts what was freed only when it is asked for more.
     library.malloc_trim(0)
     library.free(library.malloc(LARGE))
-    # Large pages are one entry of the tables that each copy gets. A kernel that refuses is ignored.
+    # A large page is one entry of the page tables that each copy gets. A kernel that refuses is ignored.
     present = ctypes.create_string_buffer(HUGE_PAGE // PAGE)
     for address in {id(item) // HUGE_PAGE * HUGE_PAGE for item in gc.get_objects()}:
         if library.mincore(address, HUGE_PAGE, present) == 0 and present.raw.count(1) >= FULL * len(present):
@@ -232,7 +232,7 @@ def renew():
         hook()
     threading = sys.modules["threading"]
     if threading.main_thread().native_id != threading.get_native_id():
-        # The hook of Python 3.11 leaves it as it was.
+        # The hook of Python 3.11 does not update it.
         threading.main_thread()._set_native_id()
     if numpy := sys.modules.get("numpy"):
         reseed_numpy(numpy)

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Of sys, where it is the last name: cleared when no module of the program is left. */
+/* A name in sys, where it is the last: the interpreter clears it when no module of the program is left. */
 #define NAME "end_of_process"
 
 static PyObject *get_objects, *collector_callbacks, *weak_reference, *none, *own_output, *own_error;
@@ -60,7 +60,10 @@ void early_end_allow(int status)
 	end_status = status;
 }
 
-/* Done here, the interpreter's own flush has nothing left to do that could fail. A stream of the program's is its business. */
+/*
+ * Flushes here, so that the interpreter's own flush has nothing left to do that could fail. False for a stream of the
+ * program's own, which is the program's business.
+ */
 static bool is_flushed(PyObject *stream, PyObject *own)
 {
 	PyObject *result = stream && stream == own ? PyObject_CallMethod(stream, "flush", NULL) : NULL;
@@ -95,7 +98,7 @@ static bool is_harmless(PyObject *object)
 	return harmless;
 }
 
-/* `names`: of the main module, which with them may be there; NULL: it is gone. */
+/* `module` and `names`: the main module and its dictionary, which may still exist; NULL: they are gone. */
 static bool is_anything_left(PyObject *module, PyObject *names)
 {
 	PyObject *objects = PyObject_CallFunctionObjArgs(get_objects, NULL);
@@ -110,7 +113,10 @@ static bool is_anything_left(PyObject *module, PyObject *names)
 		Py_DecRef(objects);
 	else
 		PyErr_Clear();
-	/* The interpreter collects once more; a callback can be one of its own functions, which the collector does not list. */
+	/*
+	 * Callbacks of the collector count: the interpreter collects once more. One may be a built-in function, which the
+	 * collector does not list.
+	 */
 	return count != known || PyList_Size(collector_callbacks) != 0;
 }
 

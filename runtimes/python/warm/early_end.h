@@ -1,13 +1,13 @@
 /*
- * The interpreter ends a program itself: threads, atexit, output, finalizers, modules. As soon as nothing that the program made
- * exists any more, what the interpreter has still to do gives back memory that goes with the process, and costs milliseconds
- * of copied pages. Nobody can tell whether it was done, so the process ends there: after the last function of atexit, or when
- * all modules have been cleared. Where anything of the program is left, the interpreter goes on to its end.
+ * The interpreter ends a program itself: threads, atexit, output, finalizers, modules. Once nothing that the program made
+ * exists any more, the rest of its work only frees memory that goes with the process, and costs milliseconds of copied
+ * pages. Nobody can tell whether it was done, so the process ends there: after the last atexit handler, or when all modules
+ * have been cleared. Where anything of the program is left, the interpreter continues to its end.
  *
- * What a program made is what the collector knows and the zygote did not freeze. Objects whose type is one of the zygote's and has neither
- * a finalizer nor a call are as good as gone: ending them runs no code that anybody could notice, nothing can call them in the end, and
- * what they hold is known to the collector, too. Anything else may have an effect. Without the call of early_end_prepare each program
- * takes the interpreter's whole way.
+ * A program made what the collector knows and the zygote did not freeze. Objects whose type belongs to the zygote and has
+ * neither a finalizer nor a call count as gone: ending them runs no code that anybody could notice, nothing can call them
+ * at the end, and the collector also knows what they hold. Anything else may have an effect. Without the call of
+ * early_end_prepare the interpreter finalizes each program in full.
  */
 #ifndef PYTHON_EARLY_END_H
 #define PYTHON_EARLY_END_H
@@ -20,7 +20,7 @@
 bool early_end_remember(PyObject *types);
 /* The program has returned, without SystemExit; the process is to end with this status. */
 void early_end_allow(int status);
-/* After all functions that the program wants to be called at its end. May not come back. */
+/* Called after the program's last atexit handler. May end the process. */
 void early_end_prepare(void);
 
 #endif

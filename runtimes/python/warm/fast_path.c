@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Neither a module nor a file that steers the interpreter lies beside it. */
+/* Whether main.py is alone in its directory: no module and no file that steers the interpreter lies beside it. */
 static bool is_alone(void)
 {
 	char entries[512] __attribute__((aligned(__alignof__(struct dirent64))));
@@ -35,7 +35,7 @@ FILE *fast_path_open(const struct job *job, const char *items, size_t size)
 	if (job->size != size || memcmp(job->items, items, size) != 0 || !is_alone())
 		return NULL;
 	fd = open(MAIN_PATH, O_RDONLY | O_CLOEXEC);
-	/* An archive is run in another way. */
+	/* Python runs an archive in another way. */
 	if (fd < 0 || pread(fd, head, sizeof(head), 0) < 0 || memcmp(head, "PK", sizeof(head)) == 0)
 		file = NULL;
 	else

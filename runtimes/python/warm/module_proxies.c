@@ -33,7 +33,7 @@ bool module_proxies_prepare(PyObject *of)
 	return all != NULL;
 }
 
-/* Looks only: what it would count a reference to is in a page that is shared. */
+/* Takes no references: their counters are in pages that are shared with the zygote. */
 static bool is_unchanged(const struct module_proxy *one)
 {
 	PyObject *names = PyModule_GetDict(one->module), *name, *value, *old_name, *old_value;

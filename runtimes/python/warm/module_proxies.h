@@ -15,7 +15,7 @@
 /* In the zygote, when all is loaded. `of`: module name to proxy. False: out of memory. */
 bool module_proxies_prepare(PyObject *of);
 
-/* In the copy, after all functions that a program wants to be called at its end. */
+/* In the copy, after the program's last atexit handler. */
 void module_proxies_install(void);
 
 #endif

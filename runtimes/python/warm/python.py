@@ -1,4 +1,4 @@
-"""The zygote of small programs: what nearly all of them use. Each module and mapping more is paid by every copy."""
+"""The zygote of small programs, with what nearly all of them use. Every copy pays for each further module and mapping."""
 
 import _svc_zygote
 

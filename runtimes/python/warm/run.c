@@ -35,7 +35,7 @@ void python_rehearse(void)
 	if (result)
 		Py_DecRef(result);
 	if (globals) {
-		/* Its function leads back to it. */
+		/* The function refers back to the dictionary. */
 		PyDict_Clear(globals);
 		Py_DecRef(globals);
 	}
@@ -57,7 +57,7 @@ _Noreturn void python_run(FILE *file, const char *path)
 	bool interrupted;
 	int status;
 
-	/* Does not come back from a SystemExit: that ends the process in the same way. */
+	/* Does not return after a SystemExit, which ends the process in the same way. */
 	status = PyRun_SimpleFileExFlags(file, path, 1, NULL) == 0 ? 0 : 1;
 	interrupted = status != 0 && PySys_GetObject("last_type") == PyExc_KeyboardInterrupt;
 

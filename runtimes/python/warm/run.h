@@ -5,8 +5,8 @@
 #include "python.h"
 
 /*
- * Runs a program to its end that nobody can notice, so that the pages that each one writes to are this process's own already and
- * what the interpreter makes at its first use is made.
+ * Runs a program that nobody can notice. Afterwards this process owns the pages that every program writes to, and the
+ * interpreter has made what it makes at its first use.
  */
 void python_rehearse(void);
 

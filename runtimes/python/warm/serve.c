@@ -1,10 +1,8 @@
 /*
- * What the zygote's script calls: serves requests in the zygote, and in each copy becomes the
- * program that it is given.
+ * Called by the zygote's script: serves requests in the zygote, and in each copy becomes the program that it is given.
  *
- * The interpreter is not told of the fork: all that it would do is make anew what other threads may
- * hold, and there are none (zygote_begin sees to that). What modules want done in a new process is
- * the script's business.
+ * The interpreter is not told about the fork. It would only make anew what other threads may hold, and there are none:
+ * zygote_begin ensures that. The script does what modules want done in a new process.
  */
 #include "early_end.h"
 #include "interpreter/enter.h"
@@ -17,14 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* `names`: of the script's functions, see _svc_zygote.py. */
+/* The functions and data of the script, see _svc_zygote.py. Returns 1 when zygote_begin fails, and not otherwise. */
 __attribute__((visibility("default"))) int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin,
 							    PyObject *module_proxies, PyObject *harmless_types, PyObject *usual);
 
-/* For atexit. */
+/* The handler for atexit. */
 __attribute__((visibility("default"))) void svc_zygote_at_exit(void);
 
-/* More than two readings of the clocks, each in whole seconds, differ by themselves. */
+/* Two readings of the clocks, each in whole seconds, may differ by this much by themselves. */
 enum { CLOCK_STEP_S = 2 };
 
 struct script {
@@ -39,10 +37,9 @@ static void keep_memory(void *context, void *memory, size_t size)
 }
 
 /*
- * The program gets a thread state that nothing has run in: no frame below its own, a full
- * recursion limit, no context. The interpreter finds the state of the main thread in a slot that
- * is only set while it is empty, hence the one between old and new. The memory of the script's
- * frames stays, because objects may still point there.
+ * The program gets a thread state that nothing has run in: no frame below its own, a full recursion limit, no context. The
+ * interpreter finds the state of the main thread in a slot that is only set while it is empty, so the state `between`
+ * exists between the old and the new one. The memory of the script's frames stays, because objects may still point there.
  */
 static void renew_thread_state(void)
 {
@@ -73,7 +70,7 @@ static PyObject *look_closer(PyObject *begin, const struct job *job)
 	return path && PyObject_IsTrue(path) ? path : NULL;
 }
 
-/* How much further the time of day is than the time since the start, in seconds. */
+/* The time of day minus the monotonic time, in seconds. */
 static int64_t clock_lead(void)
 {
 	struct timespec day, run;
@@ -83,7 +80,7 @@ static int64_t clock_lead(void)
 	return (int64_t)day.tv_sec - run.tv_sec;
 }
 
-/* The hash seed. */
+/* Calls the script's renew(). Returns the hash seed. */
 static uint32_t renew(const struct script *script)
 {
 	PyObject *seed = PyObject_CallFunctionObjArgs(script->renew, NULL);
@@ -96,7 +93,10 @@ static uint32_t renew(const struct script *script)
 	return word;
 }
 
-/* A microVM that goes on from a saved one holds the same copies as others that do; its clock was set since. */
+/*
+ * Renews again after a step of the clock: microVMs that continue from one saved state hold the same copies, and their
+ * clocks are set then.
+ */
 static void await_job(const struct script *script, struct job *job)
 {
 	uint32_t word = renew(script);
@@ -155,6 +155,6 @@ int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObjec
 			zygote_enter(&entry);
 			become(&script);
 		}
-	/* The frame that called is no more. */
+	/* The calling frame no longer exists. */
 	_exit(0);
 }

@@ -12,7 +12,10 @@ const TICKS_PER_SECOND = Number(execFileSync("getconf", ["CLK_TCK"], { encoding:
 const PPID = 1;
 const CPU_FIELDS = [11, 12, 13, 14] as const;
 
-/** Processor milliseconds by process since its start: own, of live descendants, and of those that were waited for. */
+/**
+ * Processor milliseconds by process since its start: its own, those of live descendants, and those of descendants that were
+ * waited for.
+ */
 export function cpuByComponent(state: State): Map<ComponentName, number> {
   const children = childrenOf();
   return byComponent(state, (pid) => {
@@ -21,8 +24,8 @@ export function cpuByComponent(state: State): Map<ComponentName, number> {
 }
 
 /**
- * Processor milliseconds of the processes in which these components run, each process once, with what else runs in it. Throws when one
- * of the components runs in none.
+ * Processor milliseconds of the processes in which these components run, with everything else in those processes; each
+ * process counts once. Throws when one of the components does not run.
  */
 export function cpuOfComponents(state: State, components: readonly ComponentName[]): number {
   const all = [...cpuByComponent(state)];

@@ -14,7 +14,7 @@ export interface BareCommand {
   command: readonly string[];
 }
 
-/** A program over several lines cannot go into one line of the spawner's input. */
+/** A program of several lines has to fit into one line of the spawner's input. */
 const oneLine = (program: string): string => `exec(${JSON.stringify(program)})`;
 
 export const BARE: readonly BareCommand[] = [
@@ -32,7 +32,7 @@ export interface BareSample {
   cpuMs: number;
 }
 
-/** As for the service's programs, where it matters for how fast they are; they may write to /tmp alone. */
+/** The variables of the service's programs, as far as they affect speed. Bare programs can write only to /tmp. */
 export const ENVIRONMENT = {
   PATH: "/usr/local/bin:/usr/bin:/bin",
   HOME: "/tmp",
@@ -43,7 +43,7 @@ export const ENVIRONMENT = {
 const SOURCE = fileURLToPath(new URL("./spawner.c", import.meta.url));
 const SEPARATOR = "\u001f";
 
-/** Compiles the spawner into a file of the given folder. */
+/** Compiles the spawner into the given file. */
 export function buildSpawner(file: string): string {
   execFileSync("gcc", ["-O2", "-Wall", "-Wextra", "-Werror", SOURCE, "-o", file], { stdio: "inherit" });
   return file;

@@ -25,7 +25,7 @@ export interface Chart {
 const WIDTH = 640;
 const HEIGHT = 320;
 const EDGE = { left: 64, right: 20, top: 52, bottom: 44 } as const;
-/** Told apart by people who see colours differently (Okabe and Ito). */
+/** A palette for readers who see colours differently (Okabe and Ito). */
 const COLOURS = ["#0072b2", "#d55e00", "#555", "#009e73", "#cc79a7"] as const;
 const TICKS = 4;
 const LEGEND_STEP = 8;

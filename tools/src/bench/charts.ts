@@ -1,4 +1,4 @@
-/** The charts of a result: where all its answers lie, what load does, how a soak goes. Pure. */
+/** The charts of a result: the distribution of its latencies, the effect of load, the course of a soak. Pure. */
 import { type Chart, drawChart, linear, logarithmic, type Point, type Series } from "./chart.ts";
 import { EVERY_SCENARIO } from "./choice.ts";
 import { describeFit, fit } from "./programmatic/fit.ts";

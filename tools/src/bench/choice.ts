@@ -13,7 +13,7 @@ export interface Choice {
 
 export const EVERY_SCENARIO: readonly Scenario[] = [...SCENARIOS, ...TOOL_SCENARIOS];
 
-/** Names for several. */
+/** Names that stand for several scenarios and blocks. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   programmatic: ["hello-python", "hello-bash", ...TOOL_SCENARIOS.map(({ name }) => name), "paused"],
 };
@@ -54,7 +54,7 @@ function known(what: string, name: string, all: readonly string[]): void {
   );
 }
 
-/** The part of a choice that one mode measures: what starts nothing is not measured cold. */
+/** The part of a choice that one mode measures: what starts no program is not measured cold. */
 export function inMode({ scenarios, blocks }: Omit<Choice, "modes">, mode: Mode): Omit<Choice, "modes"> {
   return {
     scenarios: scenarios.flatMap((scenario) => {

@@ -1,6 +1,6 @@
 /**
- * Two results side by side. A machine drifts, so each change is divided by the change of the bare command beside it; the rest
- * is called a change only when samples that vary as these do would hardly show it by chance. Pure.
+ * Compares two results. A machine drifts, so each change is divided by the change of the bare command beside it. The rest
+ * counts as a change only when samples that vary as these do would hardly show it by chance. Pure.
  */
 import { EVERY_SCENARIO } from "./choice.ts";
 import type { LoadRow } from "./loads.ts";
@@ -12,20 +12,20 @@ import { MODES } from "./settings.ts";
 import { interval95, meanOf, quantileOf, type Statistic } from "./statistics.ts";
 import { ms, type Table } from "./table.ts";
 
-/** What a scenario without a bare command of its own is held against. */
+/** The bare command with which a scenario is compared that has none of its own. */
 const REFERENCE = "python";
-/** Less is never called a change. */
+/** A smaller difference never counts as a change. */
 const LEAST = 0.02;
 
 export interface Change {
-  /** The second by the first, without the drift. */
+  /** The second value divided by the first, without the drift. */
   ratio: number;
   isNoise: boolean;
 }
 
 type Samples = readonly number[];
 
-/** How a statistic of samples has changed, without the change of the median of reference samples. */
+/** The change of a statistic of samples, without the change of the median of the reference samples. */
 export function changeOf(
   [before, after]: readonly [Samples, Samples],
   reference: readonly [Samples, Samples],
@@ -34,7 +34,7 @@ export function changeOf(
   return changeOfSets([[before], [after]], reference, ([samples = []]) => statistic(samples));
 }
 
-/** The same of a number that is made of several sets of samples. */
+/** The same for a number that is computed from several sets of samples. */
 export function changeOfSets(
   [before, after]: readonly [readonly Samples[], readonly Samples[]],
   reference: readonly [Samples, Samples],
@@ -68,7 +68,7 @@ export function comparisonTables(before: Result, after: Result): Table[] {
   }).filter(({ rows }) => rows.length > 0);
 }
 
-/** Processor time is not taken there. */
+/** Processor time is not measured there. */
 const inMixture = ({ mixed }: Measured): Measured => ({
   ...(mixed ?? { bare: {}, scenarios: {} }),
   ...{ bareCpuMs: {}, cpu: [], loads: [] },
@@ -112,7 +112,7 @@ function referenceOf(
   return name === REFERENCE ? undefined : referenceOf(before, after);
 }
 
-/** The same of processor time, which does not grow when a command waits for others. */
+/** The same for processor time, which does not grow when a command waits for others. */
 function cpuReference(
   before: Measured,
   after: Measured,

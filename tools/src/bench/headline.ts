@@ -1,4 +1,4 @@
-/** The opening of docs/numbers.md: five numbers that a user wants, each with what it is compared with. Pure. */
+/** The opening of docs/numbers.md: five numbers that users want, each beside the value with which it is compared. Pure. */
 import type { Measured } from "./result.ts";
 import { sum } from "./statistics.ts";
 import { ms, type Table } from "./table.ts";

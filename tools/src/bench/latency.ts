@@ -1,6 +1,7 @@
 /**
- * Milliseconds of one request at a time, and of the bare commands: of each kind by itself, and of each kind in between all
- * others. Who uses the service mostly for one kind sees the first; after other kinds, a request meets colder caches and code.
+ * Latency of one request at a time, and of the bare commands, in milliseconds. Each kind is measured by itself, and again
+ * in between all others. Users who mostly send one kind see the first; after other kinds, a request finds colder caches and
+ * code.
  */
 import type { Spawner } from "./bare.ts";
 import type { FileRef, LoadClient } from "./load-client.ts";
@@ -29,7 +30,7 @@ export interface Requests {
   prepared: ReadonlyMap<string, readonly FileRef[]>;
 }
 
-/** Then first runs end: of what takes so long, V8 has compiled nearly everything before. */
+/** First runs end after this time: by then V8 has compiled nearly everything. */
 const MOST_FIRST_RUNS_MS = 20_000;
 
 export async function latencies(
@@ -55,7 +56,7 @@ export async function latencies(
   return {
     ...latenciesOf(cases, alone),
     bareCpuMs,
-    // Nothing else was asked of the copy before.
+    // The copy had no other requests before these.
     afterStart: windowsOf(first.get(HELLO_PYTHON) ?? []),
     ...(mixed === undefined ? {} : { mixed: latenciesOf(cases, mixed) }),
   };

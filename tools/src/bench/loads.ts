@@ -1,4 +1,4 @@
-/** Several requests in flight: as many as a client keeps up for a while, and very many at once. */
+/** Several requests in flight: a constant number for a while, and very many at once. */
 import type { PrivateCopy } from "@svc/test-kit/system/private-copy";
 import { cpuByComponent } from "./accounting.ts";
 import type { LoadClient } from "./load-client.ts";
@@ -7,7 +7,7 @@ import { HELLO, PANDAS } from "./scenarios.ts";
 import { percentile, round, type Summary, sum, summarize } from "./statistics.ts";
 
 export interface LoadRow {
-  /** The scenario whose requests they are. */
+  /** The scenario that the requests are of. */
   scenario: string;
   inFlight: number;
   requests: number;
@@ -23,9 +23,9 @@ export interface BurstRow {
   requests: number;
   /** Milliseconds until the last answer, of each repetition. */
   last: Summary;
-  /** The last answer against the time that so many requests take at the throughput measured just before, of each repetition. */
+  /** For each repetition: the last answer compared with the time of so many requests at the throughput measured just before. */
   againstIdeal: Summary;
-  /** When the answers came, in the repetition in the middle. */
+  /** When the answers came, in the median repetition. */
   answersMs: number[];
   idealMs: number;
   errors: number;
@@ -48,7 +48,7 @@ const LOADS = [
 
 const BURST = 100;
 const REPETITIONS = 5;
-/** More than there are slots: what the system can do when there is always something to do. */
+/** More than there are slots: shows what the system can do when there is always something to do. */
 const SATURATED = 32;
 
 export async function sustained(
@@ -96,7 +96,7 @@ function requestOf(scenario: string): Request {
   return request;
 }
 
-/** Each of k clients sends its next request when it has the answer of the last. */
+/** Each client sends its next request when it has the answer to the last. */
 async function closedLoop(
   client: LoadClient,
   request: Request,

@@ -1,4 +1,4 @@
-/** Times one piece of work; takes the processor time of requests, in blocks of its own. */
+/** Times one piece of work, and measures the processor time of requests in blocks of their own. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PrivateCopy } from "@svc/test-kit/system/private-copy";
 import { cpuByComponent, isStoreRewriting } from "./accounting.ts";
@@ -27,7 +27,7 @@ const MOST_REWRITING_MS = 20_000;
 
 const PARTS = 5;
 
-/** What the store does about the requests before is not counted as of those that come. */
+/** Waits until Redis has done its work for earlier requests, so that the next requests are not charged for it. */
 async function untilStoreRests(copy: PrivateCopy): Promise<void> {
   const end = performance.now() + MOST_REWRITING_MS;
   do await sleep(SETTLE_MS);

@@ -7,13 +7,13 @@ import type { LoadClient } from "./load-client.ts";
 import { round, sum } from "./statistics.ts";
 
 export interface MemoryRow {
-  /** MiB by component once all jails that shall wait are there and nobody has asked for anything for a while. */
+  /** MiB by component, once all jails of the warm pools wait and there was no request for a while. */
   idleMib: Record<string, number>;
   /** The same after the load. */
   afterLoadMib: Record<string, number>;
-  /** MiB of all components with so many pandas programs that run at the same time. */
+  /** MiB of all components while this number of pandas programs run at the same time. */
   running: { programs: number; mib: number }[];
-  /** What each further one adds. */
+  /** MiB that each further program adds. */
   perProgramMib: number;
 }
 
@@ -49,7 +49,7 @@ export async function memoryOfPrograms(
   return { running, perProgramMib: round(((many?.mib ?? 0) - (one?.mib ?? 0)) / further) };
 }
 
-/** The most that is seen while so many programs run: they are all there at some time, and then sleep. */
+/** The highest value while this number of programs run. At some time all of them are there, and then sleep. */
 async function most(copy: PrivateCopy, client: LoadClient, programs: number): Promise<number> {
   let ended = false;
   const answers = Promise.all(

@@ -14,13 +14,13 @@ export type AnyResult = Result | SoakResult | OverloadResult;
 
 export interface Source<T> {
   result: T;
-  /** Where the result lies. */
+  /** The path of the result. */
   path: string;
 }
 
 export interface Sources {
   bench: Source<Result>;
-  /** What was measured apart; each result is a chapter with its own conditions. */
+  /** Results of separate measurements. Each is a chapter with its own conditions. */
   others: readonly Source<AnyResult>[];
 }
 

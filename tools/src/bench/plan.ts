@@ -1,4 +1,4 @@
-/** Which samples are taken of what is chosen, and what takes turns with what. Pure but for the samples themselves. */
+/** Decides which samples are taken of the chosen scenarios, and which cases take turns. Pure but for the samples themselves. */
 import { BARE, type BareCommand } from "./bare.ts";
 import { isToolScenario } from "./programmatic/scenarios.ts";
 import { SCENARIOS, type Scenario } from "./scenarios.ts";
@@ -13,10 +13,10 @@ export interface Planned extends Omit<Case, "sample"> {
   work: Work;
   /** Runs before anything is measured. */
   firstRuns: number;
-  /** What it is compared with is in the same group. */
+  /** Cases that are compared with each other have the same group. */
   group: string;
   alternates: boolean;
-  /** Its part where everything is in between all others; absent when it has none. */
+  /** Its part in the measurement of each kind in between all others; absent when it has none. */
   mixed?: { group: string; n: number };
 }
 
@@ -26,19 +26,19 @@ interface WarmUp {
 }
 
 /**
- * Unmeasured runs of a scenario with all samples: V8 compiles the components while they work, and they work for days. A block
- * comes after others, which have left code that fits them too, but less well. Where interpreters start for every run, these
- * take most of the time.
+ * Unmeasured runs of a scenario whose share of the samples is 1. V8 compiles the components while they work, and in use
+ * they work for days. Before a block other groups have run, whose compiled code also fits, but less well. Where an
+ * interpreter starts for every run, these starts take most of the time.
  */
 const WARM_UP: Record<Mode, WarmUp> = { warm: { first: 1000, block: 300 }, cold: { first: 100, block: 10 } };
 const BARE_WARM_UP: WarmUp = { first: 5, block: 2 };
-/** Shares of the samples that are taken by themselves: a median alone is shown of bare commands. */
+/** Samples in between all others, as a share of those that are taken by themselves. Only a median is shown of bare commands. */
 const MIXED = { request: 0.5, bare: 0.25 };
 
 export const HELLO_PYTHON = "hello-python";
 /** Requests like hello-python's, in turn with programs with tools. */
 export const HELLO_BESIDE_TOOLS = "hello-python beside tools";
-/** They tell what the machine is like, whatever is measured. */
+/** Measured in every run, because they describe the machine. */
 const OF_MACHINE: ReadonlySet<string> = new Set(["true", "python", "host-python"]);
 const TOOLS = "programs with tools";
 
@@ -55,7 +55,7 @@ export function planOf(scenarios: readonly Scenario[], n: number, mode: Mode): P
   ];
 }
 
-/** As many samples as the scenario has that is compared with it. */
+/** As many samples as the scenario has with which it is compared. */
 function bareOf(command: BareCommand, scenarios: readonly Scenario[], n: number, mode: Mode): Planned[] {
   const { name } = command;
   const compared = scenarios.filter(({ bare }) => bare === name);
@@ -108,12 +108,12 @@ function helloBesideTools(scenarios: readonly Scenario[], n: number, mode: Mode)
 
 type Runnable = Planned & Case;
 
-/** What is compared with each other, programs with tools with a hello-python of their own. */
+/** Groups of cases that are compared with each other. Programs with tools have a hello-python of their own. */
 export function groupsByThemselves(cases: readonly Runnable[]): Group[] {
   return groupsOf(cases);
 }
 
-/** The same where all are in between each other; none when there are no others. */
+/** The groups for each kind in between all others; none when there is only one. */
 export function groupsInTurn(cases: readonly Runnable[]): Group[] {
   const taking = cases.flatMap((each) =>
     each.mixed === undefined ? [] : [{ ...each, group: each.mixed.group, n: each.mixed.n }],

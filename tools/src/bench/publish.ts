@@ -14,7 +14,7 @@ export function readSources([bench = "", ...others]: readonly string[]): Sources
   };
 }
 
-/** Answers what was written. */
+/** Returns the paths that were written. */
 export function publish(sources: Sources, docs: string): string[] {
   const page = join(docs, "numbers.md");
   const folder = join(docs, CHARTS);

@@ -42,7 +42,7 @@ export interface Latencies {
   helloBesideTools?: Summary;
 }
 
-/** What one copy showed, in one mode: each kind by itself. What was not chosen is empty or absent. */
+/** The measurements of one copy in one mode, each kind by itself. What was not chosen is empty or absent. */
 export interface Measured extends Latencies {
   bareCpuMs: Record<string, number>;
   /** Each kind in between all others; with warm starts only. */
@@ -61,10 +61,10 @@ export interface Measured extends Latencies {
   sessions?: SessionRow[];
 }
 
-/** Versions of what results of each kind hold. */
+/** Versions of the format of each kind of result. */
 export const VERSIONS = { bench: 4, soak: 3, overload: 2 } as const;
 
-/** What every result tells of how it was made. */
+/** The origin of every result: when, how and under which conditions it was measured. */
 export interface Origin {
   date: string;
   command: string;
@@ -82,7 +82,7 @@ export interface Result extends Origin {
   modes: Partial<Record<Mode, Measured>>;
 }
 
-/** Asked before anything is started. */
+/** Called before anything is started. */
 export function loadOfMachine(): number {
   return Number((loadavg()[0] ?? 0).toFixed(2));
 }

@@ -35,7 +35,7 @@ import { warmUp } from "./turns.ts";
 
 const STEPS_PER_MODE = 3;
 
-/** Brings the machine to where copies can start, and begins a result. `end` completes it. */
+/** Installs what copies need, and begins a result. `end` completes it. */
 export async function begin(steps: number): Promise<{ progress: Progress; end: () => Origin }> {
   const start = performance.now();
   const loadBefore = loadOfMachine();
@@ -43,11 +43,11 @@ export async function begin(steps: number): Promise<{ progress: Progress; end: (
   const progress = new Progress(INSTALL_STEPS + steps);
   const here = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, process.env);
   await install(["run"], here, progress, { choice: BASE });
-  // Before anything is measured: what cannot be read then ends the command at once.
+  // Before anything is measured, so that conditions that cannot be read end the command at once.
   const conditions = readConditions(here.packagesDir, systemName(), loadBefore);
   const end = (): Origin => ({
     date,
-    // Where a result is put says nothing about it.
+    // Without folders: the place of a result says nothing about it.
     command: shown([
       "./svc",
       ...process.argv.slice(2).map((word) => (isAbsolute(word) ? basename(word) : word)),

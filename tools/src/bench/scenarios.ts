@@ -7,9 +7,9 @@ export interface Scenario {
   about: string;
   /** Samples as a share of --n. */
   share: number;
-  /** The same where every program starts a new interpreter; absent when nothing differs then. */
+  /** The same where every program starts a new interpreter; absent when that makes no difference. */
   coldShare?: number;
-  /** The bare command that it is compared with; see bare.ts. */
+  /** The bare command with which it is compared; see bare.ts. */
   bare?: string;
   /** It and its bare command take turns request by request. */
   alternates?: true;
@@ -146,7 +146,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-/** What is not one request after the other; measured after one request at a time. */
+/** Measurements other than one request at a time; they follow after it. */
 export const BLOCKS = {
   concurrency: {
     about: "hello-python with 1, 2, 4, 8 and 32 requests in flight, hello-javascript with 1, pandas with 8",

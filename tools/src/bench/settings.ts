@@ -1,9 +1,9 @@
-/** What the measured copies differ in from the defaults, and why. It stands in every result. */
+/** Settings of the measured copies that differ from the defaults. Every result contains them. */
 
 export type Mode = "warm" | "cold";
 export const MODES: readonly Mode[] = ["warm", "cold"];
 
-/** Limits per caller, and last the slots: as many on every machine, so that results can be compared. */
+/** Limits per caller, and at the end the slots: the same number on every machine, so that results can be compared. */
 const RAISED = {
   MAX_REQUESTS: "1000000",
   PTC_RESUME_MAX_REQUESTS: "1000000",

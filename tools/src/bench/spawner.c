@@ -1,8 +1,8 @@
 /*
- * The bare side of the comparison: starts one command after the other and measures each from just before it is made
- * until it has ended and all its output is read. Standard input: one command per line, words separated by US (0x1f).
- * Answer: "<wall ns> <cpu us> <exit status>" per line. Usage: spawner ROOT; ROOT becomes the root directory, with an empty
- * /tmp of its own as the working directory, so that commands which write leave nothing. Needs root.
+ * The bare side of the comparison: starts one command after the other. Measures each from just before it is started until
+ * it has ended and all its output is read. Standard input: one command per line, words separated by US (0x1f). Answer:
+ * "<wall ns> <cpu us> <exit status>" per line. Usage: spawner ROOT; ROOT becomes the root directory. An empty /tmp of its
+ * own is the working directory, so that commands that write leave nothing. Needs root.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

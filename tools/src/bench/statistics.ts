@@ -1,4 +1,4 @@
-/** Percentiles of samples, and how sure they are. Pure. */
+/** Percentiles of samples, and their confidence intervals. Pure. */
 export interface Summary {
   /** In the order in which they were taken. */
   samples: number[];
@@ -31,7 +31,7 @@ export function summarize(samples: readonly number[]): Summary {
   };
 }
 
-/** The median of consecutive values, from one to another, both counted from one. */
+/** The median of consecutive values: `first` and `last` are their positions, counted from one. */
 export interface Window {
   first: number;
   last: number;
@@ -40,7 +40,7 @@ export interface Window {
 
 const WINDOW_ENDS = [20, 100, 300, 1000];
 
-/** Those that the values fill; short ones first, since what warms up does so quickly at first. */
+/** The windows that the values fill. The first ones are short, because warm-up is quick at first. */
 export function windowsOf(values: readonly number[]): Window[] {
   const ends = WINDOW_ENDS.filter((end) => end <= values.length);
   return ends.map((last, at) => {
@@ -95,8 +95,8 @@ const RESAMPLES = 400;
 const SEED = 1;
 
 /**
- * Where a number that is made of several sets of samples lies in 95 of 100 repetitions, judged by drawing new sets from
- * the given ones (the bootstrap). The same for the same samples.
+ * The interval that contains, in 95 of 100 repetitions, a number computed from several sets of samples. It is estimated by
+ * drawing new sets from the given ones (the bootstrap). The same samples give the same interval.
  */
 export function interval95(
   sets: readonly (readonly number[])[],

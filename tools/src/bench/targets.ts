@@ -1,4 +1,4 @@
-/** What every published result is to reach, line by line, each as a ratio within one result where it can be one. Pure. */
+/** The targets of every published result. Each is a ratio within one result where it can be one. Pure. */
 import type { Latencies, Measured } from "./result.ts";
 import { sum } from "./statistics.ts";
 import type { Table } from "./table.ts";
@@ -6,7 +6,7 @@ import type { Table } from "./table.ts";
 /** Undefined when it was not measured. */
 type Value<T> = (measured: T) => number | undefined;
 
-/** What is one request at a time is also there in between all others. */
+/** A target of one request at a time is also evaluated in between all others. */
 type Target = TargetOf & ({ latency: Value<Latencies> } | { value: Value<Measured> });
 
 interface TargetOf {
@@ -112,7 +112,7 @@ export const TARGETS: readonly Target[] = [
   },
 ];
 
-/** Warm starts are what they are for. */
+/** The targets are for warm starts. */
 export function targetTable(measured: Measured): Table {
   const { mixed } = measured;
   return {

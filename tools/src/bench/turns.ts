@@ -1,7 +1,7 @@
 /**
- * Takes the samples. What is compared with each other is a group: its cases take short turns right after each other, in a
- * random order each time, so that a slow moment of the machine hits all of them. Within a turn one case runs alone, as it
- * does where it is used; what says so alternates sample by sample.
+ * Takes the samples. Cases that are compared with each other form a group. They take short turns right after each other, in
+ * a random order each time, so that a slow moment of the machine affects all of them. Within a turn one case runs alone, as
+ * in real use; in a group that alternates, a turn is one sample.
  */
 import { type Summary, shuffled, summarize } from "./statistics.ts";
 
@@ -16,7 +16,7 @@ export interface Case {
   sample: () => Promise<number>;
 }
 
-/** What is compared with each other. */
+/** Cases that are compared with each other. */
 export interface Group {
   cases: readonly Case[];
   /** Its turns are of one sample each. */
@@ -25,12 +25,12 @@ export interface Group {
 
 /** Turns of each case. */
 export const TURNS = 10;
-/** Blocks of each group where it is measured by itself: a slow minute of the machine is not all that a group sees. */
+/** Blocks of each group where it is measured by itself: no group is measured only in a slow minute of the machine. */
 export const BLOCKS_PER_GROUP = 2;
-/** Then the warm-up of a case ends. */
+/** The warm-up of a case ends after this time. */
 const MOST_WARM_UP_MS = 4000;
 
-/** Milliseconds of runs one after the other: so many, or fewer when they have taken so long. */
+/** Milliseconds of consecutive runs: `most` of them, or fewer when `mostMs` have passed. */
 export async function repeated(sample: Case["sample"], most: number, mostMs: number): Promise<number[]> {
   const times: number[] = [];
   const end = performance.now() + mostMs;
@@ -43,7 +43,7 @@ export async function warmUp({ sample, warmUp }: Pick<Case, "sample" | "warmUp">
   await repeated(sample, warmUp, MOST_WARM_UP_MS);
 }
 
-/** What alternates is warmed up in turn too. */
+/** A group that alternates is also warmed up in turn. */
 async function warmUpGroup({ cases, alternates }: Group): Promise<void> {
   if (!alternates) {
     for (const each of cases) await warmUp(each);
@@ -59,7 +59,7 @@ async function warmUpGroup({ cases, alternates }: Group): Promise<void> {
 type Samples = Map<string, number[]>;
 type Summaries = Map<string, Summary>;
 
-/** Milliseconds of the runs before everything, one case after the other. */
+/** Milliseconds of the first runs, one case after the other. */
 export async function firstRuns(
   cases: readonly (Case & { firstRuns: number })[],
   mostMs: number,
@@ -74,8 +74,8 @@ export async function firstRuns(
 }
 
 /**
- * Each group by itself: all groups one after the other in a random order, and once more in another. A block begins with runs
- * that are not measured, since other groups ran before it; then its cases take their turns.
+ * Measures each group by itself: all groups one after the other in a random order, and again in another order. A block
+ * begins with unmeasured runs, because other groups ran before it. Then its cases take their turns.
  */
 export async function byThemselves(
   groups: readonly Group[],
@@ -96,7 +96,7 @@ export async function byThemselves(
   return summariesOf(samples);
 }
 
-/** All groups in between each other: they take turns too, in a random order each time. */
+/** Measures all groups in between each other: the groups take turns too, in a random order each time. */
 export async function inTurn(groups: readonly Group[], onTurn: (done: number) => void): Promise<Summaries> {
   const samples: Samples = new Map();
   for (let turn = 1; turn <= TURNS; turn++) {

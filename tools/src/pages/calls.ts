@@ -1,4 +1,4 @@
-/** The table of docs/deploy.md that says who speaks to whom, from the table that the code and the network policies agree on. */
+/** The table of docs/deploy.md of which component calls which, made from the table that the code and the network policies share. */
 import { CALLS, LISTENS, type Party, type Placed } from "@svc/service-kit/config/calls";
 import { VARIABLES } from "@svc/service-kit/config/variables";
 import { table } from "./table.ts";

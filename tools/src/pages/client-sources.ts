@@ -1,6 +1,7 @@
 /**
- * What the TypeScript client has of the service's own tables: types of requests and answers from the OpenAPI document, and a class for each
- * error code that a caller can read. Written by `npm run openapi`; a test says when they are stale.
+ * Parts of the TypeScript client that are made from the service's own tables: types of requests and answers from the
+ * OpenAPI document, and a class for each error code that a caller can read. Written by `npm run openapi`; a test fails when
+ * they are stale.
  */
 import { readFile } from "node:fs/promises";
 import { ADVICE, ERRORS, type ErrorCode } from "@svc/contracts";
@@ -9,7 +10,7 @@ import { compile, type JSONSchema } from "json-schema-to-typescript";
 const DOCUMENT = new URL("../../../docs/openapi.json", import.meta.url);
 const REF = "#/components/schemas/";
 
-/** Roots of the types that the client shows; what they refer to comes with them. */
+/** The types that the client exports; the types that they refer to come with them. */
 const SHOWN = [
   "ExecRequestInput",
   "ExecResponse",
@@ -27,7 +28,7 @@ const SHOWN = [
   "CancelResponse",
   "Error",
 ] as const;
-/** Where the name of a schema would hide one of the language. */
+/** Schemas whose name would hide a name of the language. */
 const RENAMED: Readonly<Record<string, string>> = { Error: "ErrorBody" };
 
 export async function clientTypes(): Promise<string> {
@@ -47,7 +48,7 @@ export async function clientTypes(): Promise<string> {
   return text.replace(/\nexport interface Schemas \{[\s\S]*?\n\}\n/, "\n");
 }
 
-/** The generator takes a reference with anything beside it for a type of its own. */
+/** Removes everything beside a reference: the generator would make a separate type of it. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "object" || value === null) return value;
@@ -60,7 +61,7 @@ function plain(value: unknown): unknown {
   return isAny(schema) ? { ...schema, tsType: "unknown" } : schema;
 }
 
-/** The generator takes a schema that allows anything for one of objects. */
+/** Whether a schema allows anything: the generator would make a type of objects of it. */
 const isAny = (schema: Record<string, unknown>): boolean =>
   typeof schema.description === "string" &&
   !["type", "anyOf", "oneOf", "allOf", "enum", "const"].some((key) => key in schema);

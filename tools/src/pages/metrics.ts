@@ -1,9 +1,9 @@
-/** docs/metrics.md, made from the table that components make their metrics of, and from the registry that each begins with. */
+/** docs/metrics.md, made from the table of the components' metrics and from the registry with which each component begins. */
 import { createRegistry } from "@svc/service-kit";
 import { METRICS, type MetricDefinition } from "@svc/service-kit/metrics/definitions";
 import { table } from "./table.ts";
 
-/** Of components, in the order of the page. */
+/** The components, in the order of the page. */
 const COMPONENTS = ["api", "worker", "runner", "egress-gateway", "file-server", "tool-call-server"] as const;
 
 const values = (listed: readonly string[] | string): string =>
@@ -18,7 +18,7 @@ function componentsOf({ components }: MetricDefinition): string {
   return components.length === COMPONENTS.length ? "all" : components.join(", ");
 }
 
-/** What a process tells of itself: name, type, labels and meaning, as its library has them. */
+/** A metric of the process itself: name, type, labels and meaning, as its library defines them. */
 export interface ProcessMetric {
   name: string;
   type: string;

@@ -14,7 +14,7 @@ from ._base import ConnectionFailed, InvalidAnswer, Problem, RequestTimeout, Svc
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 
-/** \`queue_saturated\` is \`QueueSaturated\`. */
+/** `queue_saturated` becomes `QueueSaturated`. */
 const className = (code: string) =>
   code.replace(/(?:^|_)([a-z])/g, (_, first: string) => first.toUpperCase());
 

@@ -14,7 +14,7 @@ function shownDefault(fallback: unknown, note: string | undefined): string {
   return fallback === "" ? "-" : `\`${String(fallback)}\``;
 }
 
-/** What stands under a heading before its table. */
+/** Text between a heading and its table. */
 const NOTES: Record<string, string> = {
   MicroVMs:
     "They have no effect, and are warned of, where `KVM_ENABLED` is not `true`. A runner that is asked for microVMs does not start: the launcher stands in its place.",
@@ -33,7 +33,7 @@ function variablesTable([reader, variables]: [string, Readonly<Record<string, Va
   return `## ${reader}\n\n${note}${table(["variable", "default", "meaning"], rows)}`;
 }
 
-/** What ./svc sets itself, whatever an operator says. */
+/** Variables that ./svc sets itself, whatever an operator sets. */
 function overridden(): string[] {
   const everything = Object.fromEntries(Object.keys(VARIABLES).map((name) => [name, "/set"]));
   return overriddenSettings(resolveInstance({}, {}), everything).map((name) => `\`${name}\``);

@@ -1,4 +1,4 @@
-/** docs/scaling.md: what loads need, by the model of tools/src/scaling, and how sure that is. */
+/** docs/scaling.md: what loads need, by the model of tools/src/scaling, and how certain that is. */
 import { asMarkdown, type Table } from "../bench/table.ts";
 import { type Costs, costsOf, SOURCES } from "../scaling/costs.ts";
 import { MACHINES, memoryOf, type Plan, planFor } from "../scaling/plan.ts";
@@ -12,7 +12,7 @@ import { USUAL, type Workload } from "../scaling/workload.ts";
 import { table } from "./table.ts";
 
 const LOADS = [10, 100, 1000];
-/** What one Redis still carries. */
+/** Requests per second that one Redis still carries. */
 const MOST = 350;
 
 interface Model {

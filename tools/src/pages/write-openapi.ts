@@ -1,4 +1,4 @@
-/** Writes docs/openapi.json, and what the TypeScript client has of it. Run by `npm run openapi`. */
+/** Writes docs/openapi.json, and the sources of the TypeScript client that are made from it. Run by `npm run openapi`. */
 import { writeFile } from "node:fs/promises";
 import { openApiDocument } from "@svc/api/openapi/document";
 import { clientErrors, clientTypes } from "./client-sources.ts";

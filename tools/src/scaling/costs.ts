@@ -1,6 +1,6 @@
 /**
- * What one request costs, by component: the coefficients of the model. All come from measurements that are in the repository: bench/results/
- * and, for one factor, docs/performance.md. Nothing here is assumed.
+ * The cost of one request, by component: the coefficients of the model. All come from measurements in the repository:
+ * bench/results/ and, for one factor, docs/performance.md. Nothing here is assumed.
  */
 import type { Result } from "../bench/result.ts";
 import { sum } from "../bench/statistics.ts";
@@ -17,7 +17,7 @@ export type Hop = (typeof HOPS)[number];
 
 /** Of one request, or of one more call, file or MiB of it. */
 export interface Cost {
-  /** Processor milliseconds. jaild's are those of the jails and programs, too. */
+  /** Processor milliseconds. jaild's include the jails and programs. */
   cpuMs: Readonly<Record<Component, number>>;
   /** Processor milliseconds that no caller waits for: the next jail, removals. Part of jaild's. */
   laterMs: number;
@@ -27,7 +27,7 @@ export interface Cost {
   storeBytes: number;
   /** Bytes in Redis times the seconds that they stay. */
   byteSeconds: number;
-  /** Both directions, between a component and those who call it. */
+  /** Traffic in both directions between a component and its callers. */
   bytes: Readonly<Record<Hop, number>>;
   /** Files of the object store. */
   stored: number;
@@ -38,7 +38,7 @@ export interface Cost {
 export const SEPARATE_MS = 7.6;
 export const COMBINED_MS = 5.4;
 
-/** `separate`: as between machines, and with authentication. */
+/** `separate`: a process for each component, as between machines and with authentication. */
 export type Topology = "combined" | "separate";
 
 export interface Costs {
@@ -106,7 +106,10 @@ function costOf(quiet: Result, accounts: Accounts, topology: Topology, name: str
   };
 }
 
-/** Divides what the one process of five components took, as they take it where each has its own. */
+/**
+ * Divides the time of the one process of five components in the proportions of the measurement in which each has a process
+ * of its own.
+ */
 function shared(combined: number, account: KindAccount, topology: Topology) {
   const total = sum(COMBINED.map((name) => account.cpuMs[name] ?? 0));
   const factor = topology === "separate" ? SEPARATE_MS / COMBINED_MS : 1;
@@ -121,7 +124,10 @@ function shared(combined: number, account: KindAccount, topology: Topology) {
   };
 }
 
-/** Of a download: the bytes cross two components, as inputs do. What one more MiB takes of the network is itself, on each hop. */
+/**
+ * Derived from downloads, whose bytes cross two components, as the bytes of inputs do. One more MiB adds one MiB of traffic
+ * on each hop.
+ */
 function mibOf(quiet: Result, one: Cost): Cost {
   const total = (name: string) => quiet.modes.warm?.cpu.find((row) => row.name === name)?.total ?? 0;
   const perMib = (total("download-20mb") - total("download-1mb")) / MORE_MIB;
@@ -159,7 +165,7 @@ function combine(left: Cost, right: Cost, merge: (one: number, other: number) =>
 
 export const plus = (left: Cost, right: Cost): Cost => combine(left, right, (one, other) => one + other);
 export const scaled = (cost: Cost, factor: number): Cost => combine(cost, cost, (one) => one * factor);
-/** What the first costs beyond the second; nothing where noise makes that negative. */
+/** The cost of the first beyond the second; zero where noise makes that negative. */
 const less = (left: Cost, right: Cost): Cost =>
   combine(left, right, (one, other) => Math.max(0, one - other));
 

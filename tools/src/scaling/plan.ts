@@ -13,9 +13,9 @@ const GIGABIT = 125_000_000;
 export interface Machines {
   cores: number;
   memoryGib: number;
-  /** Share of a processor, and of Redis's thread, that is to be used at most. */
+  /** The highest share of a processor, and of Redis's thread, that may be used. */
   busy: number;
-  /** Of a core, compared with the one of the measurements. */
+  /** The speed of a core relative to the one of the measurements. */
   speed: number;
 }
 
@@ -33,10 +33,10 @@ export interface Plan {
   cost: Cost;
   /** Redis is one, with one thread: where it is not enough, more machines do not help. */
   redisIsEnough: boolean;
-  /** Processors in use, and processes of each where one has one thread. */
+  /** Processors in use, and the number of processes of each component, where a process has one thread. */
   components: readonly { name: Component; processors: number; processes: number }[];
   processors: number;
-  /** Everything on one machine as large as that. */
+  /** Whether one machine of this size is enough for everything. */
   fitsOne: boolean;
   runners: { machines: number; slots: number; runningAtOnce: number; limitedBy: "processors" | "memory" };
   fronts: number;
@@ -45,9 +45,9 @@ export interface Plan {
   mbitPerSecond: Readonly<Record<Hop, number>>;
   objects: { storedPerSecond: number; readPerSecond: number };
   paused: { programs: number; mib: number };
-  /** Of a runner machine: with small programs, and when every slot takes all it may. */
+  /** Memory of a runner machine: with small programs, and when every slot uses all that it may. */
   runnerMemoryMib: { small: number; worst: number };
-  /** Requests per second at which something is full that more machines do not widen, the lowest first. */
+  /** Requests per second at which something is full that more machines do not widen, in ascending order. */
   limits: readonly { what: string; perSecond: number }[];
 }
 
@@ -122,8 +122,8 @@ const mostSlots = (machines: Machines) =>
   Math.floor(memoryOfJails(machines.memoryGib * GIB) / slotOf(machines));
 
 /**
- * Programs that are in their slots at once, by Little's law: a run's processor time is stretched by 1 / (1 - busy), the mean of
- * processor sharing on one processor, which is never less than on several.
+ * The number of programs in slots at once, by Little's law. A run's processor time is stretched by 1 / (1 - busy): the mean
+ * of processor sharing on one processor, which is never less than on several.
  */
 function runnersFor(workload: Workload, machines: Machines, cost: Cost): Plan["runners"] {
   const { cores, busy, speed } = machines;

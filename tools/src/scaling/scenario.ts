@@ -1,4 +1,4 @@
-/** A workload as the simulation takes it: what each part of a request does, of the same coefficients as the plan. Pure. */
+/** A workload in the form of the simulation: the work of each part of a request, from the same coefficients as the plan. Pure. */
 import { sum } from "../bench/statistics.ts";
 import { type Cost, type Costs, FRONT, plus } from "./costs.ts";
 import type { Machines, Plan } from "./plan.ts";
@@ -7,7 +7,7 @@ import { exponential } from "./simulation/random.ts";
 import type { ClusterSpec, Round, SimulatedKind } from "./simulation/spec.ts";
 import { extraOf, TOOLS, type Workload } from "./workload.ts";
 
-/** Jails of a kind that wait, unless a setting says another number (packages/contracts/src/warm-pool.ts). */
+/** Waiting jails of a kind, unless a setting says another number (packages/contracts/src/warm-pool.ts). */
 const AUTOMATIC_MOST = 4;
 /** services/runner/src/warm/jails.ts and runtimes/javascript/runtime.json. */
 const COPY_AFTER_MS = 8;
@@ -69,7 +69,7 @@ export const OPEN: Pick<
 };
 
 const MINUTE = 60;
-/** Its default, for each API process. */
+/** The default of the variable, for each API process. */
 const JOB_QUEUE_LIMIT = 1000;
 
 /** A minute of the workload on the machines of its plan. */

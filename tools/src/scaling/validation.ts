@@ -1,4 +1,4 @@
-/** The simulation beside what was measured: the throughput of the benches, from the costs of one request at a time. Pure. */
+/** Compares the simulation with measurements: the throughput of the benches, from the costs of one request at a time. Pure. */
 import type { Result } from "../bench/result.ts";
 import { sum } from "../bench/statistics.ts";
 import { costsOf } from "./costs.ts";
@@ -38,19 +38,19 @@ export function validated({ quiet, accounts }: Measurements): Validated[] {
   });
 }
 
-/** Runs of the soak of a hundred that another kind costs as much as, where it has none of its own. */
+/** Runs of the soak, of a hundred. A kind of the soak without costs of its own counts as a kind that costs as much. */
 const SOAK_MIX = { "hello-python": 35, pandas: 12, "hello-bash": 15, "hello-javascript": 10, tools: 5 };
 const WITH_INPUT = 9;
 const WITH_OUTPUT = 9;
-/** Those that wait for a limit of 500 ms or are abandoned after 100 ms. */
+/** Runs that wait for a limit of 500 ms, or are abandoned after 100 ms. */
 const WAITING = [
   { share: 2, waitMs: 500 },
   { share: 3, waitMs: 100 },
 ];
 
 /**
- * The mixture of the soak, eight at a time. Its machine was slower on that day: bare Python took so much longer in the
- * measurement of sessions, twenty minutes later.
+ * The mixture of the soak, eight at a time. Its machine was slower on that day. The measurement of sessions, twenty minutes
+ * later, shows by how much for bare Python.
  */
 export function validatedSoak({ quiet, accounts, soak, sessions }: Measurements): Validated {
   const costs = costsOf(quiet, accounts, "combined");

@@ -1,4 +1,4 @@
-/** What is asked of the service, and what one average request of it costs. Pure. */
+/** The load on the service, and the cost of one average request of it. Pure. */
 import { type Cost, type Costs, plus, scaled } from "./costs.ts";
 
 export interface Workload {
@@ -8,11 +8,11 @@ export interface Workload {
   /** Processor milliseconds of a program beyond its kind's, and milliseconds in which it waits in its slot. */
   ownMs: number;
   waitMs: number;
-  /** Files of each run beyond its kind's, and their size. */
+  /** Files of each run beyond those of its kind, and their size. */
   inputs: number;
   outputs: number;
   fileMib: number;
-  /** Of each program with tools, one after the other, with so long a pause at each. */
+  /** Calls of each program with tools, one after the other, and the pause at each. */
   calls: number;
   pauseMs: number;
 }

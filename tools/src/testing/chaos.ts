@@ -1,9 +1,9 @@
-/** Which seeds of the chaos suite run, and for how long each: as was asked for, else fixed ones in CI, else one at random. */
+/** Chooses the seeds of the chaos suite and the duration of each: as requested, else fixed seeds in CI, else a random one. */
 import { randomInt } from "node:crypto";
 import { wholeNumber } from "@svc/cli/options";
 import { Problem, USAGE_EXIT_CODE } from "@svc/cli/problem";
 
-/** They have faults of every kind between them. */
+/** Together they have faults of every kind. */
 const FIXED = "1-5";
 const SECONDS = { ci: 10, otherwise: 30 };
 const LARGEST = 1_000_000_000;
@@ -17,13 +17,13 @@ export interface ChaosChoice {
   isCi: boolean;
 }
 
-/** What the suite reads. */
+/** The variables that the suite reads. */
 export interface ChaosSettings {
   CHAOS_SEEDS: string;
   CHAOS_SECONDS: string;
 }
 
-/** Throws a Problem for what is no seed or no number of seconds. */
+/** Throws a Problem for an invalid seed or number of seconds. */
 export function chaosSettings({ seed, seconds, isFixed, isCi }: ChaosChoice): ChaosSettings {
   const chosen = seconds === undefined ? undefined : wholeNumber("seconds", seconds, 1, LONGEST_SECONDS);
   if (seed !== undefined) seedsOf(seed);

@@ -7,7 +7,7 @@ import type { Note } from "@svc/cli/terminal";
 
 /** Installs what the lock file of the folder names, without install scripts, unless it is there already. */
 export async function installLocked(folder: string, size: string, note: Note): Promise<void> {
-  // Lies in the folder that `npm ci` removes first, so that it never vouches for half an installation.
+  // In the folder that `npm ci` removes first, so that it never vouches for half an installation.
   const mark = join(folder, "node_modules/.svc-installed");
   const wanted = createHash("sha256")
     .update(readFileSync(join(folder, "package-lock.json")))

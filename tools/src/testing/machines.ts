@@ -9,7 +9,7 @@ type Files = Partial<Record<VitestProject | MachineProject, readonly string[]>>;
 interface Machine {
   files: Files;
   memoryMb: number;
-  /** QEMU's words. */
+  /** Arguments of QEMU. */
   processors: readonly string[];
   /** How many times more time tests take and grant than on an ordinary machine. */
   slowness: number;
@@ -22,7 +22,7 @@ interface Machine {
  * idles. So tests find the same machine however slow and busy this one is, a few times slower than an ordinary one.
  */
 const COUNTED = ["-accel", "tcg,thread=single", "-icount", "shift=0", "-smp", "1"];
-/** With the clock of this machine, by which a machine inside keeps time, too. */
+/** With the clock of the host, so that a nested machine keeps time, too. */
 const PARALLEL = ["-accel", "tcg,thread=multi,tb-size=512", "-smp", "2"];
 
 const V2 = { memoryMb: 2560, processors: COUNTED, slowness: 5, disks: ["system", "tree", "image"] };
@@ -54,8 +54,8 @@ export const MACHINES = {
   /** The same with systemd. */
   service: { ...V2, files: { v2: ["tests/v2/service.test.ts"] } },
   /**
-   * A processor whose virtualisation is emulated, so that KVM runs microVMs in it. Only what leaves it idle but for one guest: beside other
-   * work, emulators (QEMU 7.2 and 10.0) confuse the kernels of both.
+   * A processor whose virtualisation is emulated, so that KVM runs microVMs in it. Runs only tests that leave it idle but
+   * for one guest: beside other work, emulators (QEMU 7.2 and 10.0) confuse the kernels of both.
    */
   kvm: {
     memoryMb: 6144,
@@ -82,7 +82,7 @@ export const MACHINE_SUITES = { v2: ["v2", "service"], kvm: ["kvm"] } as const s
   readonly MachineName[]
 >;
 
-/** What of the machines' tests has a part of its path that a filter names, by project; without filters all. */
+/** The test files of a machine whose path contains a filter, by project; without filters all of them. */
 export function filesOf(
   machine: MachineName,
   filters: readonly string[],

@@ -1,13 +1,13 @@
 /**
- * What `./svc test` runs, as data: the suites of each scope, which of them run side by side, and the files that only a
- * larger scope has. Every kind of guarantee is in `ci` at least once; `all` leaves out nothing.
+ * What `./svc test` runs, as data: the suites of each scope, the suites that run side by side, and the files that only a
+ * larger scope has. `ci` has every kind of guarantee at least once; `all` leaves out nothing.
  */
 import type { MachineProject, VitestProject } from "./suites.ts";
 
 /** `usual`: without a choice; `ci`: what .ci/run asks for; `all`: everything. */
 export type Scope = "usual" | "ci" | "all";
 export type Suite = "checks" | "fuzz" | MachineProject | VitestProject;
-/** What only some suites need is built before: builds mount things, and tests look at the host's mounts. */
+/** Builds for single suites come before the tests: builds mount things, and tests look at the host's mounts. */
 export const BUILDS = {
   "v2 build": ["v2"],
   "kvm build": ["kvm"],
@@ -21,9 +21,9 @@ export type Part = Suite | Build;
 type Stages = readonly (readonly (readonly Part[])[])[];
 
 /**
- * Stages run one after the other, the lanes of a stage side by side, the parts of a lane in turn. Two lanes keep two processors busy; more
- * would only make each other late. In CI both lanes of the second stage take about as long. The last stage counts what the whole host holds and how soon bystanders are served, so nothing
- * runs beside it.
+ * Stages run one after the other, the lanes of a stage side by side, the parts of a lane in turn. Two lanes keep two
+ * processors busy; more would only delay each other. In CI both lanes of the second stage take about as long. The last
+ * stage counts everything that the host holds and measures how soon bystanders are served, so nothing runs beside it.
  */
 export const STAGES: Stages = [
   [["checks"], ["unit"], ["v2 build", "kvm build", "compat build", "client build", "images build"]],
@@ -34,7 +34,7 @@ export const STAGES: Stages = [
   [["escape", "slow"]],
 ];
 
-/** Without a choice: live and end-to-end tests wait part of their time, which the others use. */
+/** Without a choice: live and end-to-end tests wait part of their time, and the others use it. */
 const USUAL_STAGES: Stages = [
   [["checks"], ["unit"]],
   [["live"], ["e2e"]],
@@ -44,14 +44,14 @@ const USUAL: readonly Suite[] = ["checks", "unit", "live", "e2e"];
 
 const isBuild = (part: Part): part is Build => part in BUILDS;
 
-/** The lanes of each stage with the suites that are wanted and their builds; without those that are empty. */
+/** The lanes of each stage with the wanted suites and their builds, without empty lanes. */
 export function stagesOf(wanted: (suite: Suite) => boolean, scope: Scope): Part[][][] {
   const isWanted = (part: Part) => (isBuild(part) ? BUILDS[part].some(wanted) : wanted(part));
   const stages = scope === "usual" ? USUAL_STAGES : STAGES;
   return stages.map((lanes) => lanes.map((lane) => lane.filter(isWanted)).filter((lane) => lane.length > 0));
 }
 
-/** The build takes a quarter of an hour, and podman is needed; guests boot in minutes, and QEMU is needed. */
+/** The build of the images takes a quarter of an hour and needs podman; guests boot in minutes and need QEMU. */
 const SUITES_ONLY_IN_ALL: readonly Suite[] = ["images", "microvm", "kvm"];
 
 export function isIn(scope: Scope, suite: Suite): boolean {
@@ -69,10 +69,10 @@ export interface Pass {
   exclude: readonly string[];
 }
 
-/** These run once with warm starts and once without, or as SANDBOX_WARM_START says where it is set. */
+/** These suites run once with warm starts and once without, or as SANDBOX_WARM_START says where it is set. */
 const IN_BOTH_WAYS: readonly Suite[] = ["escape", "slow", "compat"];
 
-/** Files for which it does not matter how programs start. */
+/** Files whose tests do not depend on how programs start. */
 const SAME_COLD_AND_WARM = [
   "tests/escape/docs/*",
   "tests/escape/requests/*",
@@ -99,7 +99,7 @@ const COLD_IN_CI: readonly string[] = [
   "tests/escape/warm-start/",
 ];
 
-/** In `all` only, and what shows a smaller piece of the same in CI. */
+/** Files that only `all` has. Each comment names the tests that show a smaller piece of the same in CI. */
 const ONLY_IN_ALL: readonly string[] = [
   // Hundreds of programs in pre-started interpreters: packages/jail-client/test/live/prestarted.test.ts, warm-programs.test.ts.
   "packages/jail-client/test/live/prestarted-programs.test.ts",
@@ -118,7 +118,7 @@ const ONLY_IN_ALL: readonly string[] = [
   "tests/e2e/rolling-update.test.ts",
 ];
 
-/** In `ci` and `all` only, and what shows a smaller piece of the same without a choice. */
+/** Files that only `ci` and `all` have. Each comment names the tests that show a smaller piece of the same without a choice. */
 const NOT_USUAL: readonly string[] = [
   // Hundreds of programs, cold and warm: packages/jail-client/test/live/warm-mode.test.ts.
   "packages/jail-client/test/live/warm-programs.test.ts",
@@ -178,8 +178,8 @@ const NOT_USUAL: readonly string[] = [
 export const LEFT_OUT: readonly string[] = [...SAME_COLD_AND_WARM, ...ONLY_IN_ALL, ...NOT_USUAL];
 
 /**
- * What of the tests in machines with cgroup v2 CI runs: all that control groups decide, a whole system, and the service. The rest takes a core
- * for half an hour under emulation, and the same files run beside it with version 1.
+ * The tests in machines with cgroup v2 that CI runs: everything that control groups decide, a whole system, and the
+ * service. The rest takes a core for half an hour under emulation, and the same files run beside it with version 1.
  */
 export const MACHINE_IN_CI: readonly string[] = [
   "group-limits",
@@ -190,7 +190,7 @@ export const MACHINE_IN_CI: readonly string[] = [
   "service",
 ];
 
-/** End-to-end tests run with five components in one process; these with a process for each, too. */
+/** End-to-end tests run with five components in one process. These files also run with a process for each. */
 const IN_BOTH_TOPOLOGIES: readonly string[] = [
   "exec-contract",
   "lifecycle",
@@ -200,7 +200,7 @@ const IN_BOTH_TOPOLOGIES: readonly string[] = [
   "uploads",
 ].map((name) => `tests/e2e/${name}.test.ts`);
 
-/** What decides how often a project runs, where the environment of `./svc test` says it. */
+/** Variables of the environment of `./svc test` that decide how often a project runs. */
 export interface Chosen {
   SANDBOX_WARM_START?: string | undefined;
   SVC_TOPOLOGY?: string | undefined;

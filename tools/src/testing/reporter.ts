@@ -1,6 +1,6 @@
 /**
- * A reporter of vitest that writes what ./svc test tells of a run as JSON (the type Results) to the file that the variable
- * TEST_REPORT names.
+ * A reporter of vitest. Writes the results of a run for ./svc test, as JSON (the type Results), to the file that the
+ * variable TEST_REPORT names.
  */
 import { writeFileSync } from "node:fs";
 import { relative } from "node:path";
@@ -10,9 +10,9 @@ export interface Results {
   passed: number;
   /** One text per failed test, or file that fails as a whole: its file and name, and below that the start of what it said. */
   failures: string[];
-  /** The same of each test that failed and passed when it was repeated; it counts as passed. */
+  /** The same for each test that failed and passed when it was repeated; it counts as passed. */
   flaky: string[];
-  /** Errors that nobody handled and that failed attempts of flaky tests left behind. vitest ends with 1 for them. */
+  /** Unhandled errors that failed attempts of flaky tests left behind. vitest ends with 1 for them. */
   leftBehind: number;
 }
 
@@ -45,7 +45,7 @@ function resultsOf(modules: readonly TestModule[], unhandled: Errors): Results {
       if (state === "passed") results.passed++;
       if (state === "failed") results.failures.push(told(title, errors));
       if (state !== "passed" || errors.length === 0) continue;
-      // An attempt that fails leaves behind what it had begun, and so what fails later without anybody who awaits it.
+      // A failed attempt leaves behind what it had begun. What of that fails later is an error that nobody awaits.
       const left = [...stray].filter((error) => isOf(error, test));
       for (const error of left) stray.delete(error);
       results.leftBehind += left.length;
@@ -63,7 +63,7 @@ function resultsOf(modules: readonly TestModule[], unhandled: Errors): Results {
 const isOf = (error: Failure, test: TestCase) =>
   error.VITEST_TEST_NAME === test.name && error.VITEST_TEST_PATH === test.module.moduleId;
 
-/** Where an error came up that no test threw. */
+/** The place of an error that no test threw. */
 function placeOf({ VITEST_TEST_PATH: path, VITEST_TEST_NAME: name }: Failure): string {
   if (!path) return "an error outside of the tests";
   const file = relative(process.cwd(), String(path));

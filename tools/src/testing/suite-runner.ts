@@ -1,6 +1,6 @@
 /**
- * Runs suites in the order of the plan: stage by stage, the lanes of a stage side by side. A suite or build that fails
- * is told of as such, and the others go on.
+ * Runs suites in the order of the plan: stage by stage, the lanes of a stage side by side. A suite or build that fails is
+ * reported as a failure, and the others go on.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -122,7 +122,7 @@ async function runPasses(
 
 const ALL = { ...BASE, languages: ["all"] };
 
-/** The image of all languages lies apart. */
+/** The instance with the image of all languages, which has a folder of its own. */
 function allLanguages({ packagesDir = join(ROOT, ".pkgs-all") }: Context) {
   const env = { SANDBOX_PACKAGES_DIRECTORY: packagesDir };
   return { env, instance: resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env) };
@@ -130,7 +130,7 @@ function allLanguages({ packagesDir = join(ROOT, ".pkgs-all") }: Context) {
 
 const unseen = () => undefined;
 
-/** A build counts as no test; one that throws is a failure. */
+/** A build is not counted as a test; one that throws is a failure. */
 async function built(part: Part, build: () => Promise<void>): Promise<Outcome[]> {
   const begun = performance.now();
   console.log(`\n== ${part}`);

@@ -14,7 +14,7 @@ export interface Outcome {
   seconds: number;
   /** One text per failed test: its file and name, and below that the start of what it said. */
   failures: readonly string[];
-  /** The same of each test that failed and passed when it was repeated; it counts as passed. */
+  /** The same for each test that failed and passed when it was repeated; it counts as passed. */
   flaky: readonly string[];
 }
 
@@ -54,12 +54,12 @@ const CHECKS = {
 } as const satisfies Record<string, readonly string[]>;
 
 export type CheckName = keyof typeof CHECKS;
-/** Needs packages that nothing else does. */
+/** The check that needs packages which nothing else needs. */
 export const FUZZ: CheckName = "jail (make fuzz)";
-/** All others. */
+/** All other checks. */
 export const USUAL_CHECKS = (Object.keys(CHECKS) as CheckName[]).filter((name) => name !== FUZZ);
 
-/** `aside`: beside other suites; what it prints appears in one piece when it has ended. */
+/** `aside`: it runs beside other suites, and its output appears in one piece when it has ended. */
 export async function runCheck(name: CheckName, { aside = false } = {}): Promise<Outcome> {
   const { code, seconds } = await visibly(name, CHECKS[name], { aside });
   const failures = code === 0 ? [] : [`${name}: exit code ${code}, see its output above`];
@@ -70,13 +70,13 @@ export interface VitestOptions {
   title?: string;
   env?: Readonly<Record<string, string>>;
   aside?: boolean;
-  /** Whether no test at all is no failure: files were picked, and another project may have them. */
+  /** Whether a run without any test passes: files were picked, and another project may have them. */
   mayBeEmpty?: boolean;
 }
 
 /**
- * What fails outside of tests (a file as a whole, an error that nobody handles, a run that ends early) counts as failures, unless a
- * test left it behind that passed when it was repeated.
+ * Failures outside of tests (a file as a whole, an unhandled error, a run that ends early) count as failures, unless a test
+ * left them behind that passed when it was repeated.
  */
 export async function runVitest(
   project: VitestProject | MachineProject,
@@ -104,7 +104,7 @@ function readResults(path: string): Results {
   }
 }
 
-/** Runs a command and shows what it prints: as it comes, or in one piece when it has ended. */
+/** Runs a command and shows its output: as it comes, or in one piece when it has ended. */
 export async function visibly(
   title: string,
   command: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * The end of what `./svc test` prints: what flaky and failed tests said, a line for each suite, and the counts of all. The names of
- * those tests stand once more before the counts, for readers of the last lines of a log.
+ * The end of the output of `./svc test`: the messages of flaky and failed tests, a line for each suite, and the counts of
+ * all. The names of these tests come once more before the counts, for readers of the last lines of a log.
  */
 import { paint } from "@svc/cli/terminal";
 import type { Outcome } from "./suites.ts";

@@ -1,8 +1,9 @@
 /**
- * Suites that need what few machines have: control groups of version 2 with all controllers, or KVM that works. They run in virtual machines
- * (./machines.ts), under software emulation, so no machine is too old or too virtual for them. These have Debian's cloud kernel, no network, and
- * disks that forget what was written (tests/machine/build). What the tests print is shown as it comes; their outcomes
- * come over a serial line of their own. A machine that ends without its last outcome, or not in time, is a failure.
+ * Suites that need what few machines have: control groups of version 2 with all controllers, or KVM that works. They run in
+ * virtual machines (./machines.ts) under software emulation, so no host is too old or too virtual for them. These have
+ * Debian's cloud kernel, no network, and disks that forget what was written (tests/machine/build). The output of the tests
+ * is shown as it comes; their outcomes come over a serial line of their own. A machine that ends without its last outcome,
+ * or not in time, is a failure.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,14 +21,14 @@ import { filesOf, MACHINE_SUITES, MACHINES, type MachineName } from "./machines.
 import { type MachineProject, type Outcome, visibly } from "./suites.ts";
 
 const FOLDER = join(ROOT, ".guest");
-/** What the guest writes when it has told all outcomes. */
+/** The line that the guest writes after it has reported all outcomes. */
 export const LAST_LINE = "end";
-/** Of this machine, which may be busy with other suites: only one that hangs takes so long. */
+/** In time of the host, which may be busy with other suites: only a machine that hangs takes so long. */
 const TIMEOUT_MS = 50 * 60_000;
-/** Without what costs time and shows nothing about control groups and guests. The processor's counter is the machine's clock. */
+/** Turns off what costs time and shows nothing about control groups and guests. The processor's counter is the machine's clock. */
 const KERNEL = "console=ttyS0 loglevel=2 panic=-1 mitigations=off init_on_alloc=0 tsc=reliable";
 
-/** Builds the disks of a suite's machines, of the built jail and its tests too; each only when it is out of date. */
+/** Builds the disks of a suite's machines, also from the built jail and its tests; each only when it is out of date. */
 export async function buildMachines(suite: MachineProject, instance: Instance, note: Note): Promise<void> {
   if (process.arch !== "x64") throw new Problem("the virtual machines of the tests need an x86-64 machine");
   await buildBundles();
@@ -47,7 +48,7 @@ async function compile(): Promise<void> {
   await mustRun([NODE, join(ROOT, "tools/src/main.ts"), "up", "--help"], "compiling", { env });
 }
 
-/** The outcomes of the tests inside; filters pick test files, and with them machines. */
+/** Runs the machines of a suite and returns the outcomes of their tests. Filters pick test files, and with them machines. */
 export async function runMachines(
   suite: MachineProject,
   filters: readonly string[],
@@ -88,7 +89,10 @@ export function readOutcomes(text: string): { told: Outcome[]; complete: boolean
   return { told, complete };
 }
 
-/** The first program mounts the working tree, where it lies here too (compile caches hold), and hands over to the script in it. */
+/**
+ * The first program mounts the working tree at the same path as on the host, so that compile caches hold, and hands over to
+ * the script in it.
+ */
 function machineCommand(machine: MachineName, outcomes: string, filters: readonly string[]): string[] {
   const { slowness, memoryMb, processors, disks: names } = MACHINES[machine];
   const words = [ROOT, ...filters];
@@ -111,7 +115,7 @@ function machineCommand(machine: MachineName, outcomes: string, filters: readonl
     `nvme,drive=${name},serial=${name}`,
   ]);
   return [
-    // It computes all the time, and the suites beside it wait for the most part: without this they end long before it.
+    // The emulator computes all the time, and the suites beside it mostly wait: without this they end long before it.
     ...["nice", "-n", "-5"],
     process.env.TEST_QEMU ?? "qemu-system-x86_64",
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],

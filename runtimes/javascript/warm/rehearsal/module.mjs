@@ -1,4 +1,4 @@
-// Loaded once before a program comes, so that Node has its ways with modules ready.
+// Loaded once before the program arrives, so that Node has everything ready that it needs to load modules.
 import { basename } from "node:path";
 
 export default basename(import.meta.url);

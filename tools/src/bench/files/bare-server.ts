@@ -1,7 +1,7 @@
 /**
- * What the file path is compared with: a bare Fastify server that stores and serves files in a folder. It has no callers to
- * tell apart, no form to take apart, no hash, no second process. It is as durable as the service: a file is synced before a
- * rename shows it, then its directory is. Run as a process of its own; prints its address.
+ * The server that the file path is compared with: a bare Fastify server that stores and serves files in a folder. It has no
+ * authentication, no form parser, no hash and no second process. It is as durable as the service: it syncs a file before a
+ * rename shows it, and then syncs the directory. Runs as a process of its own; prints its address.
  */
 import { randomUUID } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";

@@ -1,6 +1,7 @@
 /**
- * The file path: 20 MiB up and down through the public API, and through a bare server in the same rounds. The client of both
- * is the same, prepares its bodies beforehand and only counts what it is sent; that the bytes are right is seen before.
+ * The file path: 20 MiB up and down through the public API, and through a bare server in the same rounds. Both have the
+ * same client. It prepares its bodies beforehand and only counts the bytes it receives; that they are right is checked
+ * before.
  */
 import { randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
@@ -26,8 +27,8 @@ export interface FileRow {
   ms: Summary;
   bareMs: Summary;
   /**
-   * Processor milliseconds per MiB, of the processes on the path and of the bare server. The first is absent in results of versions that
-   * counted only a part of it.
+   * Processor milliseconds per MiB, of the processes on the path and of the bare server. The first is absent in results of
+   * versions that counted only a part of it.
    */
   cpuPerMib?: number;
   bareCpuPerMib: number;
@@ -88,7 +89,7 @@ const ourPath = (answer: { storage_session_id: string; files: { id: string }[] }
   `/download/${answer.storage_session_id}/${answer.files[0]?.id}`;
 const barePath = (answer: { id: string }) => `/files/${answer.id}`;
 
-/** The two transfers of one server, after one of each has shown that its bytes come back. */
+/** The two transfers of one server. Checks first, with one of each, that the bytes come back. */
 async function transfers<T>(
   client: LoadClient,
   uploadPath: string,

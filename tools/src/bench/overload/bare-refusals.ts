@@ -1,6 +1,6 @@
 /**
- * What the refusals of a flood are compared with: a bare server that refuses every request as soon as it has its head. Run as a
- * process of its own; prints its address.
+ * The server with which the refusals of a flood are compared. It refuses every request as soon as it has the request's
+ * head. Runs as a process of its own; prints its address.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,4 @@
-/** A caller of the measured copy: a principal of its own, whose answers are looked at as a client looks at them. */
+/** A caller of the measured copy, with a principal of its own. It reads answers as a client does. */
 import { Agent, request } from "node:http";
 import { buffer } from "node:stream/consumers";
 import type { Signer } from "@svc/test-kit/credentials/signer";
@@ -12,7 +12,7 @@ export interface Seen {
 
 const PROGRAM = Buffer.from(JSON.stringify({ lang: "py", code: "print(6*7)" }));
 const RIGHT = "42\n";
-/** A token lives for longer. */
+/** A token is valid for longer than this. */
 const TOKEN_USE_MS = 60_000;
 
 export class Caller {
@@ -26,7 +26,7 @@ export class Caller {
     this.#mint = () => signer.mint({ claims: { sub: user } });
   }
 
-  /** Runs a hello. Throws for an answer of 200 that is not its. */
+  /** Runs a hello. Throws when a 200 has another output. */
   async run(): Promise<Seen> {
     const began = performance.now();
     const { status, headers, body } = await this.#post();

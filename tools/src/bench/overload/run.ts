@@ -1,6 +1,7 @@
 /**
- * Overload: one principal offers ten times what the copy can do, and another one sends one run after the other. What is refused, how
- * soon, and with what; what becomes of the admitted runs and of the other principal; and whether all is as before afterwards.
+ * Overload: one principal offers ten times what the copy can do, and another one sends one run after the other. Measures
+ * what is refused, how soon and with which code; the admitted runs and the runs of the other principal; and whether
+ * everything is as before afterwards.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
@@ -17,14 +18,17 @@ import { round, type Summary, sum, summarize } from "../statistics.ts";
 import { Caller, type Seen } from "./caller.ts";
 
 const BARE = new URL("./bare-refusals.ts", import.meta.url);
-/** The generator measures; were it to wait for a processor, it would measure that. */
+/** The generator measures time, so it must not wait for a processor. */
 const GENERATOR_PRIORITY = -10;
 const AUTOGROUP = "/proc/self/autogroup";
-/** What an operator has who changes nothing, besides windows that are never full: so many runs of a caller at once, and as many slots. */
+/**
+ * The settings of an operator who changes nothing, except for rate limit windows that are never full: SEATS runs of a
+ * caller at once, and the default number of slots.
+ */
 const { SANDBOX_MAX_CONCURRENT_JOBS: _, ...OPEN } = settingsOf("warm");
 const SEATS = "20";
 const TIMES_CAPACITY = 10;
-/** Requests that may be open at once; those for which there is no room are not sent. */
+/** Requests that may be open at once; further requests are not sent. */
 const MOST_OPEN = 200;
 const TICK_MS = 5;
 const WARM_UP_MS = 10_000;
@@ -47,7 +51,7 @@ export interface OverloadResult extends Origin {
   version: typeof VERSIONS.overload;
   kind: "overload";
   settings: Record<string, string>;
-  /** Runs per second with as many in flight as there are slots and nothing else. */
+  /** Runs per second with as many requests in flight as there are slots, and nothing else. */
   bestPerSecond: number;
   /** Runs per second while the flood goes to a bare server that refuses every request, so that the generator has the same work. */
   besideBarePerSecond: number;
@@ -77,7 +81,7 @@ export async function overload(seconds: number): Promise<OverloadResult> {
   const flooding = new Caller(copy.url, signer, "flooding");
   const other = new Caller(copy.url, signer, "other");
   const floodingBare = new Caller(bare.url, signer, "flooding");
-  // Now that what it has started does not inherit it.
+  // Only now, so that the processes that were started before do not inherit the priority.
   goFirst();
   try {
     const measured = await progress.step(`A flood of ${seconds} s`, (note) =>
@@ -92,7 +96,7 @@ export async function overload(seconds: number): Promise<OverloadResult> {
   }
 }
 
-/** The kernel may group sessions (sched(7), autogroup): then the group's priority is what counts. */
+/** The kernel may group sessions (sched(7), autogroup): then only the group's priority counts. */
 function goFirst(): void {
   setPriority(GENERATOR_PRIORITY);
   if (existsSync(AUTOGROUP)) writeFileSync(AUTOGROUP, String(GENERATOR_PRIORITY));
@@ -152,7 +156,7 @@ async function inTurn(caller: Caller, length: number): Promise<number[]> {
   return samples;
 }
 
-/** Runs per second with so many in flight. */
+/** Runs per second with this number in flight. */
 async function closedLoop(caller: Caller, inFlight: number, length: number): Promise<number> {
   const began = performance.now();
   const counts = await Promise.all(
@@ -161,7 +165,7 @@ async function closedLoop(caller: Caller, inFlight: number, length: number): Pro
   return sum(counts) / ((performance.now() - began) / 1000);
 }
 
-/** Sends so many requests per second, whatever becomes of those before. */
+/** Sends this number of requests per second, whether or not earlier ones were answered. */
 async function openLoop(caller: Caller, perSecond: number, length: number): Promise<Offered> {
   const seen: Seen[] = [];
   const open = new Set<Promise<unknown>>();
@@ -206,5 +210,5 @@ export function offered(
   };
 }
 
-/** There are as many as requests. */
+/** Drops the samples, because there are as many as requests. */
 const withoutSamples = (summary: Summary): Summary => ({ ...summary, samples: [] });

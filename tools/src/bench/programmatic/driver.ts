@@ -38,7 +38,7 @@ const TOOLS = [
 export interface ToolProgram {
   language: "python" | "bash";
   code: string;
-  /** What the program prints when every call got its sum. */
+  /** The output of the program when every call got its sum. */
   expected: string;
   calls: number;
   rounds: number;

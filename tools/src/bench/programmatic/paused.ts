@@ -12,14 +12,14 @@ import { BY_CALLS } from "./scenarios.ts";
 export interface PausedRow {
   /** Programs that wait for their caller. */
   paused: number;
-  /** Proportional set size of all components, and how much of it each program adds to that with none. */
+  /** Proportional set size of all components, and what each program adds to the size without any. */
   totalMib: number;
   perProgramMib: number;
-  /** Processor milliseconds of all components in a second in which nothing is asked. */
+  /** Processor milliseconds of all components in a second without requests. */
   idleCpuMsPerSecond: number;
   /** hello-python beside them. */
   hello: Summary;
-  /** From its resume to the program's end; absent with none. */
+  /** From the resume to the program's end; absent when no program is paused. */
   resume?: Summary;
 }
 

@@ -57,5 +57,5 @@ export const TOOL_SCENARIOS: readonly ToolScenario[] = [
   scenario("bash-call", "one call from Bash", 0.5, BASH),
 ];
 
-/** Those that differ in the number of calls alone. */
+/** The scenarios that differ only in the number of calls. */
 export const BY_CALLS = TOOL_SCENARIOS.filter(({ name }) => name.startsWith("calls-"));

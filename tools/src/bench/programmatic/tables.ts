@@ -6,7 +6,7 @@ import { BY_CALLS, TOOL_SCENARIOS, type ToolScenario } from "./scenarios.ts";
 
 const COMPARED = "hello-python";
 
-/** What the time of programs with tools is compared with: it took turns with them. */
+/** The time with which programs with tools are compared: hello-python in turn with them. */
 export const helloOf = ({ helloBesideTools, scenarios }: Latencies): Summary | undefined =>
   helloBesideTools ?? scenarios[COMPARED];
 

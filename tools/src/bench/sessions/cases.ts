@@ -1,6 +1,6 @@
 /**
- * What sessions are measured with, as data: what the run before left, and the next run, which is measured. Every program says
- * whether it found the state. Sizes are those of random bytes, which do not compress. Pure.
+ * The cases of the measurement of sessions, as data: what the run before left, and the next run, which is measured. Every
+ * program says whether it found the state. States of a given size are random bytes, which do not compress. Pure.
  */
 
 export interface SessionCase {
@@ -28,7 +28,7 @@ interface Kept extends Pick<SessionCase, "state" | "bytes" | "share"> {
   make: string;
 }
 
-/** In a hidden directory, so that they are no outputs: these are stored with and without sessions. */
+/** Files are in a hidden directory, so that they are not outputs: those are stored with and without sessions. */
 const BASH_LOOKS = "[ -s .state/0 ] && echo found || echo nothing";
 const randomFile = (bytes: number) => `mkdir -p .state\nhead -c ${bytes} /dev/urandom > .state/0`;
 
@@ -60,7 +60,7 @@ const FRAMES: readonly Kept[] = [
 ];
 const IMPORTS = "import numpy as np\nimport pandas as pd";
 
-/** Both runs of what is kept: one leaves it as it is, the other makes all of it anew. */
+/** Both cases of a state: one run leaves it as it is, the other makes all of it anew. */
 function bothRuns(lang: SessionCase["lang"], looks: string, { make, ...kept }: Kept): SessionCase[] {
   const first = `${looks}\n${make}`;
   return [
@@ -98,7 +98,7 @@ export function checkKept(answer: SessionAnswer, hasState: boolean): void {
   check(answer, isKept, hasState ? FOUND : NOT_FOUND);
 }
 
-/** Throws unless a program found nothing, and nothing is said of sessions. */
+/** Throws unless a program found nothing and its answer says nothing about sessions. */
 export function checkWithout(answer: SessionAnswer): void {
   check(answer, answer.session_state_persisted === undefined, NOT_FOUND);
 }

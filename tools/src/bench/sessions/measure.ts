@@ -1,6 +1,6 @@
 /**
- * What a session adds to a run: the same program in short turns on two copies, which differ in SVC_PERSIST_SESSIONS alone. They
- * are started for this alone, so that all else is measured as it is without sessions.
+ * What a session adds to a run: the same program in short turns on two copies, which differ only in SVC_PERSIST_SESSIONS.
+ * The copies are started only for this, so that everything else is measured without sessions.
  */
 import { startPrivateCopy } from "@svc/test-kit/system/private-copy";
 import { LoadClient } from "../load-client.ts";
@@ -18,9 +18,9 @@ export interface SessionRow extends Pick<SessionCase, "state" | "changed"> {
   withoutMs: Summary;
 }
 
-/** Runs of a case with all samples before anything is measured, as far as they take no longer, and before each block. */
+/** Runs of a case whose share is 1: before anything is measured, as long as they take no longer, and before each block. */
 const WARM_UP = { first: 300, mostFirstMs: 1000, block: 20 };
-/** An archive compresses random bytes by less. */
+/** An archive compresses random bytes by less than this. */
 const LEAST_STORED = 0.95;
 
 interface Clients {

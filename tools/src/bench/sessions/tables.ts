@@ -4,7 +4,7 @@ import type { Summary } from "../statistics.ts";
 import { ms, signed, type Table } from "../table.ts";
 import type { SessionRow } from "./measure.ts";
 
-/** With fewer samples, p95 is the slowest or the one before it. */
+/** With fewer samples, p95 is the slowest sample or the second slowest. */
 const LEAST_FOR_P95 = 40;
 
 /** What the run before left, and what the measured run changes of it. */

@@ -20,7 +20,7 @@ export interface Held {
   namespaces: number;
   networkNamespaces: number;
   redis: RedisHeld;
-  /** Files that are no stored objects. */
+  /** Files other than stored objects. */
   files: number;
 }
 
@@ -43,7 +43,7 @@ export async function heldBy(copy: PrivateCopy): Promise<Held> {
   };
 }
 
-/** As it is after a while when it does not come to rest: what goes on is seen in the numbers. */
+/** The state after a while, when the copy does not come to rest: the numbers then show what still goes on. */
 async function settled(copy: PrivateCopy): Promise<Holdings> {
   try {
     return await settledHoldings(copy);
@@ -53,8 +53,8 @@ async function settled(copy: PrivateCopy): Promise<Holdings> {
 }
 
 /**
- * Those that a process of the copy is in or has open, without the one that jaild keeps for the next run of each slot: as many
- * slots as were ever in use at once have one. They are descriptors of jaild.
+ * Network namespaces that a process of the copy is in or has open. jaild keeps one open for the next run of each slot;
+ * those are not counted. There are as many of them as slots were ever in use at once.
  */
 function networkNamespaces(copy: PrivateCopy): number {
   const found = new Set<string>();

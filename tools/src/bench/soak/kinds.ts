@@ -16,7 +16,7 @@ export interface Kind {
   name: string;
   /** Runs of this kind among a hundred. */
   weight: number;
-  /** Its time is chosen by the run itself, not by the service: it says nothing about latency. */
+  /** The run itself sets its duration, not the service, so it says nothing about latency. */
   isSlow?: true;
   run: (run: Run) => Promise<void>;
 }
@@ -38,7 +38,7 @@ interface Answer {
   files: FileRef[];
 }
 
-/** Executes; throws unless the answer has these fields. */
+/** Executes a program; throws unless the answer has these fields. */
 async function exec(client: LoadClient, request: object, expected: object): Promise<Answer> {
   const answer = (await client.json("/exec", request)) as Record<string, unknown>;
   for (const [field, value] of Object.entries(expected)) {
@@ -136,7 +136,7 @@ export const KINDS: readonly Kind[] = [
 
 const SEED = 20_260_101;
 
-/** The kinds of so many runs, in an order that is the same each time: every hundred of them has all by their weight. */
+/** The kinds of this number of runs, in an order that is the same each time. Every hundred runs have all kinds by their weight. */
 export function plan(runs: number): Kind[] {
   const hundred = shuffled(
     KINDS.flatMap((kind) => Array.from({ length: kind.weight }, () => kind)),

@@ -1,4 +1,4 @@
-/** What Redis keeps: what passes by itself (it expires, or is an ended job, which the queue removes), and what would stay. */
+/** What Redis keeps: keys that go by themselves (they expire, or are ended jobs, which the queue removes), and keys that would stay. */
 import { Redis } from "ioredis";
 import { round } from "../statistics.ts";
 
@@ -6,7 +6,7 @@ export interface RedisHeld {
   keys: number;
   /** Keys that nothing would ever remove, without the few that each queue has by a fixed name. */
   lastingKeys: number;
-  /** MiB of the keys that pass. */
+  /** MiB of the keys that go by themselves. */
   passingMib: number;
 }
 
@@ -14,7 +14,7 @@ const PIPELINE = 1000;
 /** What PTTL answers for a key that expired after it was listed, and for one that never expires. */
 const GONE = -2;
 const NO_EXPIRY = -1;
-/** A job of a queue, at rest an ended one; those of programs with tools are numbered within their program. */
+/** A job of a queue; at rest it is an ended one. Jobs of programs with tools are numbered within their program. */
 const ENDED_JOB = /^bull:[a-z-]+:[\w-]{21,}(\.\d+\.\d+)?$/;
 /** What BullMQ keeps of a queue itself. Some of it is there only while jobs of a kind wait. */
 const OF_QUEUE = /^bull:[a-z-]+:[a-z-]{1,20}$/;

@@ -30,10 +30,10 @@ export interface Tenth {
   runs: number;
   perSecond: number;
   errors: number;
-  /** Milliseconds of all kinds whose time is the service's. */
+  /** Milliseconds of all kinds whose duration the service determines. */
   latency: Latency;
   kinds: Record<string, Latency>;
-  /** Afterwards. */
+  /** After the tenth. */
   held: Held;
 }
 

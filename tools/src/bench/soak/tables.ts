@@ -1,4 +1,4 @@
-/** Tables of a soak: its first tenth against its last, and what must not have grown. Pure. */
+/** Tables of a soak: its first tenth beside its last, and values that must not have grown. Pure. */
 import { sum } from "../statistics.ts";
 import { ms, type Table } from "../table.ts";
 import type { Held } from "./held.ts";
@@ -72,7 +72,7 @@ function checksOf({ tenths }: SoakResult): Check[] {
   ];
 }
 
-/** Memory by component, without what Redis keeps for a time only: that grows until the first of it expires. */
+/** Memory by component, without what Redis keeps only for a time: that grows until its first keys expire. */
 const needed = ({ memoryMib, redis }: Held): Record<string, number> => ({
   ...memoryMib,
   ...(memoryMib.redis === undefined ? {} : { redis: memoryMib.redis - redis.passingMib }),

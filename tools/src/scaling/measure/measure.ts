@@ -1,7 +1,7 @@
 /**
- * Measures what the capacity model needs and benches of latency do not tell: the processor time of each component where
- * each is a process of its own, what requests do in Redis, and the bytes between components. These are sums of work, which other work
- * on the machine changes little.
+ * Measures what the capacity model needs and latency benchmarks do not show: the processor time of each component where
+ * each is a process of its own, the work of requests in Redis, and the bytes between components. These are sums of work,
+ * which other work on the machine changes little.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type PrivateCopy, startPrivateCopy } from "@svc/test-kit/system/private-copy";
@@ -38,9 +38,9 @@ const KINDS = [
   "download-1mb",
 ];
 const PORTS = ["api", "runner", "egress-gateway", "file-server", "tool-call-server"] as const;
-/** The components' code is compiled by then. */
+/** Requests after which V8 has compiled the components' code. */
 const WARM_UP = 300;
-/** So many requests of one kind end before counters are read: removals and revocations come after answers. */
+/** Pause before counters are read: removals and revocations come after answers. */
 const SETTLE_MS = 1500;
 const IDLE_SECONDS = 4;
 
@@ -111,7 +111,7 @@ async function accountOf(
   }
 }
 
-/** What the components have it do each second when nobody asks for anything. */
+/** The work of Redis in a second without requests. */
 async function idleStore(redis: ReturnType<typeof storeOf>): Promise<StoreCount> {
   const before = await countStore(redis);
   await sleep(IDLE_SECONDS * 1000);

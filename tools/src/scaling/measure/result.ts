@@ -2,14 +2,14 @@
 import type { Origin } from "../../bench/result.ts";
 
 export interface KindAccount {
-  /** Of bench's scenarios. */
+  /** The name of a scenario of the bench. */
   name: string;
   requests: number;
   /** Processor milliseconds per request, by component. */
   cpuMs: Readonly<Record<string, number>>;
   /** Per request; `byteSeconds`: bytes that stay, times the seconds that they stay. */
   redis: { commands: number; inBytes: number; outBytes: number; byteSeconds: number };
-  /** Bytes per request, both directions, between a component and those who call it. */
+  /** Bytes per request, in both directions, between a component and its callers. */
   bytes: Readonly<Record<string, number>>;
 }
 

@@ -1,18 +1,18 @@
-/** What requests send over the connections between components and what they have Redis do. Counters of kernel and Redis. */
+/** Traffic of requests between components, and their work in Redis, from counters of the kernel and of Redis. */
 import { execFileSync } from "node:child_process";
 import { Redis } from "ioredis";
 
 export interface StoreCount {
-  /** Commands, those that scripts call included. */
+  /** Commands, including those that scripts call. */
   commands: number;
   inBytes: number;
   outBytes: number;
 }
 
-/** Bytes of each open connection by the address of its other end. */
+/** Bytes of each open connection, by the address of its other end. */
 export type Connections = ReadonlyMap<string, number>;
 
-/** What a component received from and sent to those who call it. */
+/** Bytes that a component received from its callers and sent to them. */
 export function connectionsAt(port: number): Connections {
   const text = execFileSync("ss", ["-tinH", "state", "established", `( sport = :${port} )`], {
     encoding: "utf8",
@@ -26,7 +26,7 @@ export function connectionsAt(port: number): Connections {
   return new Map(rows);
 }
 
-/** Bytes between two looks. What a connection carried that was closed in between is not known. */
+/** Bytes between two readings. Traffic of connections that were closed in between is not known. */
 export function bytesBetween(before: Connections, after: Connections): number {
   let total = 0;
   for (const [peer, bytes] of after) total += Math.max(0, bytes - (before.get(peer) ?? 0));
@@ -59,8 +59,8 @@ export async function keysOf(redis: Redis): Promise<Set<string>> {
 }
 
 /**
- * Bytes of every key but these, times the seconds that it stays. Per request it is what a rate of requests keeps in Redis,
- * divided by the rate. Keys that never expire are left out, but for ended jobs.
+ * Bytes of every key but these, times the seconds that it stays. Per request, this is the memory that a rate of requests
+ * keeps in Redis, divided by the rate. Keys that never expire are left out, except for ended jobs.
  */
 export async function byteSeconds(redis: Redis, except: ReadonlySet<string>): Promise<number> {
   let total = 0;

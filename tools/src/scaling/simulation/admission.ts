@@ -1,4 +1,4 @@
-/** Who is let in: seats of each caller, and what all API processes have in hand. */
+/** Admission: the seats of each caller, and the executions that all API processes have in hand. */
 export class Admission {
   readonly #seats: number;
   readonly #limit: number;
@@ -14,7 +14,7 @@ export class Admission {
     return this.#inHand;
   }
 
-  /** The place of the run among those of its caller, or why it is refused. */
+  /** The position of the run among those of its caller, or the reason for its refusal. */
   enter(principal: number): number | "seats" | "limit" {
     const held = this.#held.get(principal) ?? 0;
     if (this.#limit > 0 && this.#inHand >= this.#limit) return "limit";

@@ -1,4 +1,4 @@
-/** Simulated time: events in the order of their time, those of one time in the order in which they were made. Milliseconds. */
+/** Simulated time: events run in the order of their time, and those of the same time in the order of their creation. Milliseconds. */
 import { Heap } from "./heap.ts";
 
 export interface Timer {
@@ -25,7 +25,7 @@ export class Clock {
     return timer;
   }
 
-  /** Runs every event until there is none, or none before this time. */
+  /** Runs events until there is none, or none up to this time. */
   run(until = Number.POSITIVE_INFINITY): void {
     for (let next = this.#events.peek(); next !== undefined && next.at <= until; next = this.#events.peek()) {
       this.#events.pop();

@@ -1,7 +1,7 @@
 /**
- * Simulates a cluster: requests arrive at the API, wait in the queue, run on a node, and are answered. A run whose node fails is
- * taken up once more when its lock has expired; a program that was paused there begins again from the top, as in
- * docs/operate.md. The same for the same spec. Pure.
+ * Simulates a cluster: requests arrive at the API, wait in the queue, run on a node, and are answered. A run whose node
+ * fails is taken up once more when its lock has expired. A program that was paused on that node begins again from the top,
+ * as in docs/operate.md. The same spec gives the same outcome. Pure.
  */
 import { Admission } from "./admission.ts";
 import { Clock, type Timer } from "./clock.ts";
@@ -13,10 +13,10 @@ import type { ClusterSpec, Outcome, Round, SimulatedKind } from "./spec.ts";
 import { Station } from "./station.ts";
 import { Tally } from "./tally.ts";
 
-/** A job whose lock was not renewed for so long is another worker's (docs/overview.md). */
+/** A job whose lock was not renewed for this long is stalled: another worker takes it up (docs/overview.md). */
 const STALLED_MS = 5000;
 const MAX_ATTEMPTS = 2;
-/** Of memory: what is asked for beyond is not simulated. */
+/** Bounds memory: further requests are not simulated. */
 const MAX_REQUESTS = 5_000_000;
 
 interface Request {
@@ -25,11 +25,11 @@ interface Request {
   place: number;
   arrivedAt: number;
   attempts: number;
-  /** Rounds that have ended. */
+  /** The number of rounds that have ended. */
   rounds: number;
-  /** Processor time of this program, of a mean of 1. */
+  /** The processor time of this program relative to the mean. */
   factor: number;
-  /** Where it is paused, and how often that node had failed when it came there. */
+  /** The node where it is paused, and the generation of that node at the time. */
   home: { node: Node; generation: number } | undefined;
   giveUp: Timer | undefined;
 }
@@ -45,7 +45,7 @@ class Cluster {
   readonly #fronts: readonly Processor[];
   readonly #store: Pick<Station, "use" | "busyMs">;
   readonly #line = new Line<Request>();
-  /** Rounds of paused programs, which go before new runs, each on its own node. */
+  /** Rounds of paused programs: they go before new runs, each on its own node. */
   readonly #rounds = new Map<Node, Line<Request>>();
   readonly #admission: Admission;
   readonly #tally = new Tally();
@@ -108,7 +108,7 @@ class Cluster {
     });
   }
 
-  /** The next request of a client that had its answer. */
+  /** Sends the next request of a client that has its answer. */
   #next(): void {
     const { arrivals } = this.#spec;
     if (arrivals.type !== "clients") return;
@@ -159,7 +159,7 @@ class Cluster {
     return kinds.at(-1) as SimulatedKind;
   }
 
-  /** Half of the front's and of Redis's work comes before the run, half after it. */
+  /** Half of the work of the front and of Redis comes before the run, half after it. */
   #round(request: Request): void {
     this.#ask(request, () => {
       if (request.kind.first.node > 0) this.#enqueue(request);
@@ -198,7 +198,7 @@ class Cluster {
     return line;
   }
 
-  /** Gives free slots to what waits, the nodes in turn. */
+  /** Gives free slots to waiting requests, node by node in turn. */
   #dispatch(): void {
     for (const [node, line] of this.#rounds) this.#give(node, line);
     for (let tried = 0; tried < this.#nodes.length && this.#line.length > 0; tried++) {
@@ -216,7 +216,7 @@ class Cluster {
   #startOn(node: Node, request: Request): void {
     if (request.giveUp !== undefined) request.giveUp.isCancelled = true;
     const { kind, factor, rounds, home } = request;
-    // Without its paused process a program runs from the top, with the results that it had.
+    // Without its paused process a program is replayed from the top with its recorded results.
     const again = home === undefined ? kind.first.node + rounds * kind.further.node : kind.further.node;
     const isNew = home === undefined;
     request.home = { node, generation: node.generation };

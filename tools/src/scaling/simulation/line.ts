@@ -1,4 +1,4 @@
-/** The queue before the workers: lower places first, those of one place in the order in which they came. */
+/** The queue before the workers: lower places first, and within one place in the order of arrival. */
 import { Heap } from "./heap.ts";
 
 interface Entry<T> {
@@ -23,7 +23,7 @@ export class Line<T> {
     this.#heap.push({ item, place, order: this.#made++ });
   }
 
-  /** Whether it still waited. */
+  /** Removes a waiting item; false when it no longer waited. */
   giveUp(item: T): boolean {
     return this.#waiting.delete(item);
   }

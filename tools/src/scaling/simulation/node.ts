@@ -3,15 +3,15 @@ import type { Clock } from "./clock.ts";
 import { Pool, type PoolSpec } from "./pool.ts";
 import { Processor } from "./processor.ts";
 
-/** What a machine does for one round of a run. Milliseconds. */
+/** The work of a machine for one round of a run. Milliseconds. */
 export interface Work {
-  /** Of the kind; a run takes a warm jail of it, or waits until one is made. */
+  /** The pool of the run's kind: the run takes a warm jail from it, or waits until one is made. */
   pool: { name: string; spec: PoolSpec } | undefined;
   processorMs: number;
-  /** Without use of a processor. */
+  /** Time without use of a processor. */
   waitMs: number;
   done: () => void;
-  /** The machine has failed before the end. */
+  /** Called when the machine fails before the end. */
   lost: () => void;
 }
 

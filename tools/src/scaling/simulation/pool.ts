@@ -1,13 +1,13 @@
-/** Warm jails of one kind on a machine: what waits, and what is made in the place of those that were taken. */
+/** Warm jails of one kind on a machine: those that wait, and those that replace the jails that were taken. */
 import type { Clock } from "./clock.ts";
 import type { Processor } from "./processor.ts";
 
 export interface PoolSpec {
-  /** That wait on an idle machine. */
+  /** Jails that wait on an idle machine. */
   least: number;
-  /** That may wait when requests empty it. */
+  /** Jails that may wait after requests have emptied the pool. */
   most: number;
-  /** Between a request that takes one and the making of the next. */
+  /** Time between a request that takes a jail and the making of the next. */
   refillMs: number;
   /** Processor time of making one. */
   makeMs: number;
@@ -20,7 +20,7 @@ export class Pool {
   #waiting = 0;
   #wanted: number;
   #isMaking = false;
-  /** Counts failures: what was begun before one makes nothing. */
+  /** Counts failures: a jail that was begun before a failure is never finished. */
   #generation = 0;
 
   constructor(clock: Clock, processor: Processor, spec: PoolSpec) {
@@ -31,7 +31,7 @@ export class Pool {
     this.#waiting = spec.least;
   }
 
-  /** Whether one waited. The next one is made a while later, one at a time. */
+  /** Takes a jail; false when none waited. The next jail is made a while later, one at a time. */
   take(): boolean {
     const isWarm = this.#waiting > 0;
     if (isWarm) this.#waiting--;
@@ -40,7 +40,7 @@ export class Pool {
     return isWarm;
   }
 
-  /** The machine is there again, with nothing made. */
+  /** The machine is back, without any jail. */
   restart(): void {
     this.#generation++;
     this.#waiting = 0;

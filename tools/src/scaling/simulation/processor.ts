@@ -1,6 +1,7 @@
 /**
  * The processors of one machine under processor sharing: each of n jobs gets an equal part, and at most one core. All jobs
- * gain the same service at any time, so the one with the least left when it came, relative to that gain, ends first.
+ * gain the same service at any time. So the first job to end is the one with the lowest sum of its work and the common gain
+ * at its arrival.
  */
 import type { Clock, Timer } from "./clock.ts";
 import { Heap } from "./heap.ts";
@@ -29,7 +30,7 @@ export class Processor {
     this.#cores = cores;
   }
 
-  /** Core milliseconds in which there was work. */
+  /** Core milliseconds of work so far. */
   get busyMs(): number {
     this.#advance();
     return this.#busyMs;
@@ -39,14 +40,14 @@ export class Processor {
     return this.#jobs.size;
   }
 
-  /** Work of so many core milliseconds; `done` is called at its end, and never after `clear`. */
+  /** Starts work of this many core milliseconds. `done` is called at its end, and never after `clear`. */
   use(ms: number, done: () => void): void {
     this.#advance();
     this.#jobs.push({ endsAt: this.#gain + ms, order: this.#made++, done });
     this.#plan();
   }
 
-  /** Drops all work, as a machine does that fails. */
+  /** Drops all work, as a failing machine does. */
   clear(): void {
     this.#advance();
     this.#jobs.clear();
@@ -75,7 +76,7 @@ export class Processor {
     this.#advance();
     const job = this.#jobs.pop();
     if (job === undefined) return;
-    // Exactly, so that rounding does not add up.
+    // Set exactly, so that rounding errors do not add up.
     this.#gain = job.endsAt;
     if (this.#jobs.size === 0) this.#gain = 0;
     this.#next = undefined;

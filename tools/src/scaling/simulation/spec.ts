@@ -1,4 +1,4 @@
-/** What is simulated, and what comes out. Times in milliseconds. */
+/** The input of the simulation, and its outcome. Times in milliseconds. */
 import type { PoolSpec } from "./pool.ts";
 import type { Distribution } from "./random.ts";
 
@@ -8,7 +8,7 @@ export interface Round {
   front: number;
   /** Redis. */
   store: number;
-  /** Worker, runner, jaild and program, before the answer. 0: the request runs nothing, as an upload. */
+  /** Worker, runner, jaild and program, before the answer. 0: the request runs no program, like an upload. */
   node: number;
 }
 
@@ -19,15 +19,15 @@ export interface SimulatedKind {
   first: Round;
   /** For each call of a tool. */
   further: Round;
-  /** Calls of one program, one after the other, with as long a pause at each. */
+  /** Calls of one program, one after the other, with a pause of `pauseMs` at each. */
   calls: number;
   pauseMs: number;
-  /** In its slot and without a processor. */
+  /** Time in its slot without use of a processor. */
   waitMs: number;
   pool: PoolSpec | undefined;
 }
 
-/** `rate`: Poisson arrivals; `clients`: each sends its next request when it has its answer; for specs that refuse nothing. */
+/** `rate`: Poisson arrivals. `clients`: each sends its next request when it has its answer; only for specs that refuse nothing. */
 export type Arrivals =
   | { type: "rate"; perSecond: number; seconds: number }
   | { type: "clients"; clients: number; requests: number };
@@ -38,13 +38,13 @@ export interface ClusterSpec {
   cores: number;
   /** Of each node. */
   slots: number;
-  /** Machines of the API and what stands beside it; 0: on the first node, and so is Redis. */
+  /** Machines of the API and the components beside it; 0: they are on the first node, and so is Redis. */
   fronts: number;
   kinds: readonly SimulatedKind[];
-  /** Of a program's processor time, mean 1. */
+  /** Distribution of a program's processor time, relative to the mean. */
   variation: Distribution;
   arrivals: Arrivals;
-  /** Callers; each request is of one of them at random. */
+  /** The number of callers; each request belongs to one of them at random. */
   principals: number;
   /** SVC_MAX_CONCURRENT_EXECUTIONS; 0: no limit. */
   seats: number;
@@ -52,9 +52,9 @@ export interface ClusterSpec {
   limit: number;
   /** JOB_QUEUE_WAIT_MS. */
   queueWaitMs: number;
-  /** Nodes that are away for a while, with what they were doing lost. */
+  /** Nodes that are away for a while and lose their work. */
   failures?: readonly { node: number; atMs: number; forMs: number }[];
-  /** Share of the requests that come from one caller, the first. */
+  /** The share of requests that come from one caller, the first. */
   flood?: number;
 }
 
@@ -71,15 +71,15 @@ export interface Outcome {
   answered: number;
   /** 429: the caller has all its seats. */
   refusedBySeats: number;
-  /** 503: the API has its limit in hand. */
+  /** 503: the API has `limit` executions in hand. */
   refusedByLimit: number;
-  /** 503: waited too long. */
+  /** 503: the run waited too long. */
   gaveUp: number;
   /** Lost with their node twice. */
   failed: number;
   /** Taken up again after their node failed. */
   repeated: number;
-  /** Of the measured time, the first tenth left out. */
+  /** Over the measured time, without its first tenth. */
   perSecond: number;
   latency: Latency;
   /** Of all callers but the first. */
@@ -87,6 +87,6 @@ export interface Outcome {
   /** Share of the time in which a processor, or Redis, works. */
   busy: { front: number; store: number; nodes: number; busiestNode: number };
   mostWaiting: number;
-  /** What is left at the end, of anything: 0. */
+  /** Work of any kind that is left at the end: must be 0. */
   left: number;
 }

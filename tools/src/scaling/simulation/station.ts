@@ -1,11 +1,11 @@
-/** Servers with one line before them, first come first served: Redis is one with a single server. */
+/** Servers with one common queue, first come first served: Redis is a station with a single server. */
 import type { Clock } from "./clock.ts";
 
 export class Station {
   readonly #clock: Clock;
   readonly #servers: number;
   #line: { ms: number; done: () => void }[] = [];
-  /** Of the line: what is before it has been served. */
+  /** Start of the waiting part of the line: everything before it has been served. */
   #first = 0;
   #serving = 0;
   #busyMs = 0;

@@ -1,10 +1,10 @@
-/** Counts what becomes of requests, and what the machines did. */
+/** Counts the outcomes of requests and the work of the machines. */
 import { percentile, sum } from "../../bench/statistics.ts";
 import type { Node } from "./node.ts";
 import type { Processor } from "./processor.ts";
 import type { Latency, Outcome } from "./spec.ts";
 
-/** Share of the time that is not measured: it begins with nothing to do. */
+/** Share of the time, at the start, that is not measured: a simulation begins idle. */
 const LEFT_OUT = 0.1;
 
 export type Count =
@@ -59,7 +59,7 @@ export class Tally {
     if (principal > 0) this.#refusedOthers++;
   }
 
-  /** At the end of arrivals: what comes after is no sustained load. */
+  /** Called at the end of arrivals: the time after it is not sustained load. */
   look(now: number, { fronts, nodes, storeBusyMs, cores }: Machines): void {
     const perNode = nodes.map(({ processor }) => processor.busyMs / (now * cores));
     const perFront = fronts.map(({ busyMs }) => busyMs / (now * cores));

@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC1078,SC1079
 # The tools of a shell program as functions. Every non-interactive Bash of the program reads this first (BASH_ENV).
 #
-# Leaves nothing behind but the functions: no variable, option, descriptor, trap, nor a changed $_ or $?. The functions come from tools.tsv
-# beside the socket of the tools: identifier, whether a builtin or command has the same name, position. Identifiers hold letters, digits and
-# underscores only, so they need no quoting. What the program sets later (options, IFS, positional parameters, functions of its own) does
-# not reach into a tool's function: it runs one command by its path and hands the argument over as its standard input.
+# Leaves nothing behind but the functions: no variable, option, descriptor or trap, and no changed $_ or $?. The functions are made from
+# tools.tsv beside the socket of the tools: identifier, whether a builtin or command has the same name, position. Identifiers hold
+# letters, digits and underscores only, so they need no quoting. What the program sets later (options, IFS, positional parameters,
+# functions of its own) does not affect a tool's function: it runs one command by its path and passes the argument as its standard input.
 #
-# A tool that shares a name with a builtin or command is the function `<name>_tool`; the plain name is the tool when its one argument is a
-# JSON object, else the builtin or command.
+# For a tool that shares a name with a builtin or command there is a function `<name>_tool`. The plain name calls the tool when its only
+# argument is a JSON object, and otherwise the builtin or command.
 __svc_define_tools() {
   unset -f __svc_define_tools
   local name shared index table=${SANDBOX_TOOL_SOCKET-/run/svc/3190.sock} call=/usr/lib/svc/ptc/tool-call functions=

@@ -1,7 +1,7 @@
-"""plt.show() where there is no screen: every open figure becomes a file plot_<n>.png in the working directory and is closed.
+"""plt.show() where there is no screen: saves every open figure as plot_<n>.png in the working directory and closes it.
 
-Numbers go on after the highest one that is there. A file that exists is never overwritten, not even when several processes show at once.
-The Agg backend takes `show` from here; nothing of this is loaded before a program imports that backend.
+Numbers continue after the highest existing one. An existing file is never overwritten, even when several processes show at
+once. The Agg backend takes `show` from here; nothing of this is loaded before a program imports that backend.
 """
 
 import os

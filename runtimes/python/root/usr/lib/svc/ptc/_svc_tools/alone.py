@@ -1,7 +1,9 @@
-"""Runs source that awaits at top level without asyncio, which costs four starts of Python, where nobody could tell.
+"""Runs source that awaits at top level without asyncio, whose import costs four starts of Python, where no program can notice the
+difference.
 
-Nobody can: the source, as compiled, names neither asyncio nor a way to reach what it does not name, imports only modules that never look for an
-event loop, and has no asynchronous generators. What it awaits are then its own coroutines and its tools, one after the other.
+No program can notice it when its source, as compiled, names neither asyncio nor a way to reach what it does not name, imports
+only modules that never look for an event loop, and has no asynchronous generators. The program then awaits only its own
+coroutines and its tools, one after the other.
 """
 
 import os
@@ -26,7 +28,7 @@ def can_run(code, folder):
 
 
 def run(coroutine):
-    """As asyncio.run does: what is awaited either waits by itself or gives way to nobody."""
+    """Does what asyncio.run does: whatever the coroutine awaits either waits by itself, or yields to no other task."""
     with call.awaiting():
         error = None
         while True:

@@ -11,8 +11,8 @@ HIDDEN = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
 
 
 def run(load, execute):
-    """Runs the program that the arguments name. `load` gets its path and its namespace, and gives what `execute` gets with the namespace:
-    its code."""
+    """Runs the program that the arguments name. `load` takes its path and its namespace, and returns its code. `execute` takes the
+    code and the namespace."""
     arguments = sys.argv[1:]
     sys.argv[:] = arguments
     sys.orig_argv[1:] = arguments
@@ -38,7 +38,7 @@ def source_of(path):
 
 
 def _hide_frames_when_shown(code):
-    """The hook that is in place when the exception leaves the program shows it without the frames of this package."""
+    """Makes the exception hook that is in place when the exception leaves the program show it without the frames of this package."""
     hook = getattr(sys, "excepthook", None)
     if hook is None:
         return

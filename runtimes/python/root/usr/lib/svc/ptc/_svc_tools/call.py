@@ -33,7 +33,7 @@ def running_loop():
 
 
 class awaiting:
-    """In its block, results of this thread can be awaited without an event loop: they wait, keeping the thread."""
+    """Within its block, results of this thread can be awaited without an event loop: awaiting one blocks the thread."""
 
     def __enter__(self):
         _awaiting.now = True
@@ -43,7 +43,7 @@ class awaiting:
 
 
 def issue(name, body):
-    """Sends a call. Returns its value, or, where something awaits, a result that can be awaited."""
+    """Sends a call. Returns its value, or an awaitable result where an event loop runs or `awaiting` is active."""
     _flush()
     call = Call(name, body)
     if getattr(_awaiting, "now", False) or running_loop() is not None:
@@ -57,7 +57,7 @@ def issue(name, body):
 
 
 def _flush():
-    """What the program has written until a call is shown with the pause, whole lines or not."""
+    """Flushes the streams: what the program wrote before the call is shown with the pause, whole lines or not."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -66,7 +66,8 @@ def _flush():
 
 
 def _accept_values_in_asyncio_run():
-    """asyncio.run(tool(...)) in a plain module is handed the value: the call was made before a loop was there to await it in."""
+    """Makes asyncio.run(tool(...)) in a plain module accept the value. The call was made before there was an event loop in which
+    it could be awaited."""
     runners = sys.modules.get("asyncio.runners")
     if runners is None or hasattr(runners.Runner.run, "_svc_plain"):
         return
@@ -109,12 +110,12 @@ class Call:
             _open.add(self._socket)
 
     def value(self):
-        """Waits for the answer, keeping this thread. Returns the result or raises ToolExecutionError."""
+        """Waits for the answer and blocks this thread. Returns the result or raises ToolExecutionError."""
         self._receive(0)
         return self._outcome()
 
     def wait(self):
-        """A generator for `yield from` in a coroutine: waits for the answer without keeping the thread of an event loop."""
+        """A generator for `yield from` in a coroutine: waits for the answer without blocking the thread of an event loop."""
         while not self._receive(_socket.MSG_DONTWAIT):
             loop = running_loop()
             if loop is None:
@@ -147,7 +148,7 @@ class Call:
             self._socket.close()
 
     def _receive(self, flags):
-        """Takes what has arrived; with flags 0 until all is there. True when the answer is complete."""
+        """Reads what has arrived; with flags 0 waits until everything is there. True when the answer is complete."""
         with self._lock:
             while self._answer is None:
                 try:

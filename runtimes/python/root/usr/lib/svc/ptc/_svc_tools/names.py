@@ -1,7 +1,7 @@
-"""The names that every program finds ready, without the cost of those it does not use.
+"""The names that every program finds ready, without the cost of those that it does not use.
 
-What the program names is bound for real; a module that only text evaluated later could name stands there as an object that imports it
-at first use. typing has no such stand-in: where text may be evaluated, its names are bound as well.
+A name that the program uses is bound to the real thing. A module that only text evaluated later could name is bound to an
+object that imports it at first use. typing has no such placeholder: where text may be evaluated, its names are bound as well.
 """
 
 import os

@@ -1,14 +1,14 @@
 """What a tool returns while an event loop runs in the calling thread.
 
-A coroutine for everything that takes one (await, gather, tasks, wait_for, TaskGroup), and the tool's value for everything else: at its first
-use it waits for the answer, in which the event loop stands still, and from then on acts as the value. It may be awaited more than once.
-What looks at identity or exact type (`is None`, `type(x)`, patterns) sees through it only after an await.
+It acts as a coroutine for everything that takes one (await, gather, tasks, wait_for, TaskGroup), and as the tool's value for
+everything else. Its first use as a value waits for the answer and blocks the event loop meanwhile. It may be awaited more than
+once. Code that looks at identity or exact type (`is None`, `type(x)`, patterns) finds the value only after an await.
 """
 
 import operator
 import sys
 
-# Modules that look for something to await, or (json) leave what they do not know to a hook that knows results: they see no value.
+# Modules that must not see the value: they look for something to await, or (json) leave unknown objects to a hook that knows results.
 _BLIND = frozenset(("asyncio", "inspect", "types", "anyio", "sniffio", "contextlib", "json"))
 _AWAITABLES = frozenset(("Awaitable", "Coroutine", "Generator", "AsyncIterator", "AsyncIterable", "AsyncGenerator", "Future"))
 
@@ -73,7 +73,7 @@ class Result:
         return getattr(self._svc_value(), name)
 
     def __reduce_ex__(self, protocol):
-        # Rebuilt as the value alone, also where this package cannot be imported.
+        # Unpickled as the plain value, even where this package cannot be imported.
         return operator.getitem, ([self._svc_value()], 0)
 
     def __deepcopy__(self, memo):
@@ -151,7 +151,7 @@ def _write_results_as_values(encoder):
 
 
 class _AtImportOfJson:
-    """json alone costs as much as half a start of Python: it learns of results when the program imports it."""
+    """Changes json when the program imports it: json alone costs as much as half a start of Python."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -176,7 +176,7 @@ _json_knows = False
 
 
 def teach_json():
-    """json writes results as their values, from now on or from its import on."""
+    """Makes json write results as their values, from now on or from its import on."""
     global _json_knows
     if _json_knows:
         return

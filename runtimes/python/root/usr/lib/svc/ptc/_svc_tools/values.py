@@ -109,7 +109,7 @@ def _with_room(work):
 
 
 def _loaded(module, name):
-    """A class of a module that the program has imported, or what nothing is an instance of."""
+    """A class of a module that the program has imported; otherwise (), of which nothing is an instance."""
     return getattr(sys.modules.get(module), name, ())
 
 

@@ -1,7 +1,8 @@
 """cloudpickle, fitted to sessions.
 
-Functions of the program get the live namespace of the next program, so that they see its later changes; cloudpickle gives them a namespace of
-their own. What would come back as something else is not saved: files, of which cloudpickle saves the text, and memory views.
+Functions of the program get the live namespace of the next program, so that they see its later changes; cloudpickle gives them
+a namespace of their own. Values that would come back as something else are not saved: files, of which cloudpickle saves the
+text, and memory views.
 """
 
 import copyreg
@@ -17,7 +18,7 @@ from cloudpickle import cloudpickle as parts
 
 from .plain import MODULE, PROTOCOL, import_module
 
-EARLIER = "<earlier run>"  # as the file of functions: the lines of main.py are other ones by now
+EARLIER = "<earlier run>"  # shown as the file of functions: main.py has other lines by now
 # Values that others know by their identity, and that pickle would copy.
 NAMED = {id(value): name for name, value in vars(dataclasses).items() if type(value).__name__.endswith(("_TYPE", "_CLASS"))}
 STREAMS = ("stdin", "stdout", "stderr")
@@ -48,7 +49,7 @@ def stream(name):
 
 
 def _code_reducer(path):
-    """`path`: of the program. No method of the pickler: the two would be a ring, and wait for the collector."""
+    """`path`: of the program. This is not a method of the pickler: both would form a reference cycle and wait for the collector."""
 
     def reduce(code):
         if code.co_filename == path:
@@ -60,7 +61,7 @@ def _code_reducer(path):
 
 
 def _reduce_cached(function):
-    """The cache begins empty. functools saves names only, as of functions that can be imported."""
+    """The cache starts empty. functools itself saves only a name, as for functions that can be imported."""
     if function.__module__ != "__main__":
         return function.__reduce__()
     return make_cached, (function.cache_parameters(), function.__wrapped__), vars(function)

@@ -3,16 +3,16 @@
 import _signal
 import time
 
-REPEATED = 0.1  # program code may catch the first one
+REPEATED = 0.1  # seconds between further signals: program code may catch the first one
 
 
 class Deadline(BaseException):
-    """The time is over. No Exception, so that less catches it."""
+    """The time is over. Not an Exception, so that fewer handlers catch it."""
 
 
 class Clock:
-    """Interrupts code of the program (`with` it), and nothing else, after a time. Outside of the main thread there is none. `doing` stands in
-    the reason."""
+    """Interrupts code of the program within its `with` blocks, and nothing else, after a time. Outside of the main thread it
+    interrupts nothing. `doing` becomes part of the reason."""
 
     def __init__(self, doing, seconds):
         self._reason = f"{doing} took longer than {seconds} s"
@@ -32,7 +32,7 @@ class Clock:
             self.check()
 
     def stop(self):
-        """Lets go of this object, too."""
+        """Restores the former handler, and so releases this object."""
         _signal.setitimer(_signal.ITIMER_REAL, 0)
         try:
             _signal.signal(_signal.SIGALRM, _signal.SIG_DFL if self._former is None else self._former)

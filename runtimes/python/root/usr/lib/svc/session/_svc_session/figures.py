@@ -20,7 +20,7 @@ def opened():
 
 
 def reopen(figures):
-    """Unpickled, a figure is open again, with a number of its own. Takes what `opened` gave."""
+    """Gives figures their numbers back: an unpickled figure is open again, with a number of its own. Takes the result of `opened`."""
     holder = sys.modules[HELPERS].Gcf
     holder.figs.clear()
     for number, figure in figures:

@@ -1,7 +1,8 @@
 """Imports modules of the interpreter, whatever files of the same name the workspace has.
 
-Programs import from their folder first, as python3 does. What carries their variables must not: a json.py of the workspace is no json. A module
-that both have is imported anew, from the workspace, when the program asks for it.
+Programs import from their folder first, as python3 does. The modules that carry their variables must not: a json.py of the
+workspace is not the standard json. When the program itself asks for a module that both have, it is imported anew, from the
+workspace.
 """
 
 import os
@@ -53,7 +54,7 @@ def _origin_of(module):
 
 
 def _names_in(path):
-    """What folders of the program may have modules of."""
+    """Names of the modules that folders of the program may have."""
     names = set()
     for entry in path:
         if not str(entry).startswith(PREFIX):

@@ -34,7 +34,7 @@ class Loader(Unpickler):
 
 
 class Source:
-    """What loaders read: a file, or for a moment something else."""
+    """What loaders read: a file, or temporarily something else."""
 
     def __init__(self, file):
         self.file = file
@@ -50,7 +50,7 @@ class Source:
 
 
 def load(file, namespace):
-    """Gives what could not be loaded: [(name, reason)]. `file`: as FileIO."""
+    """Returns what could not be loaded: [(name, reason)]. `file`: as FileIO."""
     dropped = []
     clock = Clock("loading", SECONDS)
     try:
@@ -100,7 +100,7 @@ def _load_all(source, total, variables, namespace, dropped, clock):
 
 
 def _reason_of(error, clock):
-    """Texts of the program's errors are made by the program."""
+    """Has a time limit, because the program's own code may make the texts of its errors."""
     try:
         with clock:
             reason = state.reason_of(error)
@@ -112,9 +112,11 @@ def _reason_of(error, clock):
 
 
 def _after_failure(source, old, following, total):
-    """A loader that knows what `old` has loaded, and nothing of what it has not: a variable that needs that fails, too.
+    """A loader that has what `old` has loaded, and nothing of what it has not: a variable that needs the missing values fails,
+    too.
 
-    A memo numbers values by how many it has, so it is filled up to `following` with entries that no pickle asks for: above `total`.
+    A memo numbers its values by their count. So it is filled up to `following` with entries that no pickle refers to: their
+    numbers are above `total`.
     """
     loader = Loader(source)
     loader.known = known = old.memo.copy()

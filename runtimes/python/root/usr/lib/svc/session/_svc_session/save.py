@@ -1,7 +1,7 @@
 """Writes the file of variables.
 
-A variable that cannot be pickled, or for which there is no room, is taken back: what was written of it, and what the memo has of it. Large
-buffers go from the value to the file, without a copy.
+A variable that cannot be pickled, or that does not fit, is rolled back: its bytes in the file and its entries in the memo.
+Large buffers go from the value to the file, without a copy.
 """
 
 import os
@@ -17,7 +17,7 @@ SECONDS = 10
 
 
 class Output:
-    """What picklers write to: the file, or for a moment nothing but memory."""
+    """What picklers write to: the file, or temporarily only memory."""
 
     def __init__(self, fd):
         self.fd = fd
@@ -73,7 +73,7 @@ class Writer:
             self.saved.append((name, start, self._index_of(holder)))
 
     def _reason_of(self, error):
-        """Texts of the program's errors are made by the program."""
+        """Has a time limit, because the program's own code may make the texts of its errors."""
         try:
             with self._clock:
                 return state.reason_of(error)
@@ -98,7 +98,7 @@ class Writer:
         self._pickler = other
 
     def _take_back(self, holder, start):
-        """The holder was the first that the memo got of its variable."""
+        """Removes all memo entries from the holder on: it was the first entry of its variable."""
         os.ftruncate(self._output.fd, start)
         os.lseek(self._output.fd, start, os.SEEK_SET)
         memo = self._pickler.memo.copy()
@@ -115,7 +115,8 @@ class Writer:
             self._output.memory = None
 
     def _index_of(self, value):
-        """Of a list that is in the memo. Pickled once more, it is that number: PROTO, perhaps FRAME, BINGET or LONG_BINGET, STOP."""
+        """The memo number of a list that is in the memo. Pickled again, the list is only that number: PROTO, perhaps FRAME, BINGET
+        or LONG_BINGET, STOP."""
         written = self._written_to_memory(value)[2:]
         if written[:1] == b"\x95":
             written = written[9:]
@@ -123,8 +124,8 @@ class Writer:
 
 
 def save(program, variables, lost):
-    """Writes the variables of a program, [(name, value)], and takes the place of the file that the program began with. `lost`: [(name, reason)] of what
-    was not loaded. Gives False when not even a list of dropped variables could be written."""
+    """Writes the variables of a program, [(name, value)], and replaces the file that the program began with. `lost`: [(name,
+    reason)] of the variables that were not loaded. Returns False when not even a list of dropped variables could be written."""
     names = [name for name, _ in variables] + [name for name, _ in lost]
     folder = os.path.dirname(program[0])
     new = os.path.join(folder, state.NEW)
@@ -143,7 +144,7 @@ def save(program, variables, lost):
 
 
 def _write(fd, size, program, variables, lost):
-    # Room for the header, which is written last and then cannot fail, and an index of nothing.
+    # Reserves room for the header, which is written last and then cannot fail, and writes an empty index.
     output = Output(fd)
     output.write(b" " * size)
     write_index(output, size, 0, [])

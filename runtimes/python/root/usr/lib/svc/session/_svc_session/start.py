@@ -1,7 +1,7 @@
-"""Runs a program of a session (become): loads the variables of the last one before, and saves its own at its end.
+"""Runs a program of a session (become): loads the variables of the previous program, and saves its own variables at its end.
 
-They are saved at a normal end, after sys.exit and after an uncaught exception, by the process that loaded them: copies of it (os.fork,
-multiprocessing) save nothing.
+They are saved at a normal end, after sys.exit and after an uncaught exception, by the process that loaded them. Copies of that
+process (os.fork, multiprocessing) save nothing.
 """
 
 import atexit
@@ -41,7 +41,7 @@ def run():
 def _load(path, namespace):
     folder = os.path.dirname(path)
     run_of.update(program=(path, namespace), process=os.getpid(), lost=_restore(folder, namespace))
-    # What is registered first is called last.
+    # atexit calls the handler last that was registered first.
     atexit.register(_save)
     return compile(become.source_of(path), path, "exec", dont_inherit=True)
 
@@ -65,7 +65,7 @@ def _restore(folder, namespace):
 
 
 def _save():
-    # What is kept here would outlive the program's main module.
+    # Removed from run_of: what is kept there would outlive the program's main module.
     process, program, lost = run_of.pop("process"), run_of.pop("program"), run_of.pop("lost")
     if process != os.getpid():
         return

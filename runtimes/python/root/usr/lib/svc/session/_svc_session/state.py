@@ -1,13 +1,13 @@
 """The file of variables.
 
-It begins with a line of JSON, which others read: {"v": 1, "names": [...], "modules": [...], "dropped": [{"name", "reason"}, ...]}, with
-spaces at its end. `names` are the variables in it, `modules` what they need beyond the standard library, `dropped` the variables that were
-lost in this run, when it began or when it ended. A line has at most 64 KiB, a list at most 100 entries, a name or reason at most
-200 characters.
+It begins with a line of JSON, which others read: {"v": 1, "names": [...], "modules": [...], "dropped": [{"name", "reason"},
+...]}, with spaces at its end. `names` are the variables in it, `modules` what they need beyond the standard library, `dropped`
+the variables that were lost in this run, when it began or when it ended. A line has at most 64 KiB, a list at most 100 entries,
+a name or reason at most 200 characters.
 
-Behind it lie pickles of protocol 5, one for each variable: a list with the value. One memo counts through all of them, so that variables
-share what they shared. The last one is the index: (version of Python, number of memo entries, [(name, offset, memo entries before it)]).
-The last eight bytes are the offset of the index.
+Pickles of protocol 5 follow, one for each variable: a list with the value. They share one memo, so that variables still share
+what they shared. The last pickle is the index: (number of memo entries, [(name, offset, memo entries before it)]). The last
+eight bytes are the offset of the index.
 """
 
 from .imports import own
@@ -28,7 +28,7 @@ SHOWN = {FIGURES: "matplotlib figures"}
 
 
 def reason_of(error):
-    """Says in short plain words why a variable is lost. `error` may be of a class of the program."""
+    """Returns in short plain words why a variable is lost. `error` may be of a class of the program."""
     try:
         text = " ".join(str(error).split())
     except BaseException:
