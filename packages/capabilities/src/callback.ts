@@ -1,6 +1,6 @@
 /**
- * Callback tokens: what the runner's relay shows when it passes on a tool call. Sealed, so that neither the relay nor the
- * program can read the token of the tool call server, change the declared tools, or use it for another execution.
+ * Callback tokens: the runner's relay shows one when it forwards a tool call. They are sealed, so neither the relay nor the program
+ * can read the tool call server's token, change the declared tools, or use the token for another execution.
  */
 import { type Envelope, open, type SealKeys, seal } from "./envelope.ts";
 

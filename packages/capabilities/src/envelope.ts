@@ -1,7 +1,7 @@
 /**
  * The sealed envelope of grants, handles and callback tokens: `ceg1.<iv>.<ciphertext>.<tag>`, base64url without padding,
  * AES-256-GCM with a random 12-byte IV, a 16-byte tag and fixed associated data. The holder of a token can present it
- * but neither read nor change it. Pure but for randomness and the clock that the caller passes in.
+ * but neither read nor change it. Pure except for randomness; the caller passes in the time.
  */
 import {
   createCipheriv,
@@ -22,7 +22,7 @@ export type RefusalReason =
   | "wrong_type"
   | "scope_mismatch";
 
-/** A refused token. `reason` is one of the public reasons; nothing of the token is in the message. */
+/** A refused token. `reason` may be made public; the message contains nothing of the token. */
 export class TokenRefused extends Error {
   readonly reason: RefusalReason;
 
@@ -47,25 +47,25 @@ const COPYING_KEY = "svc-input-copy:v1";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const MIN_SECRET_BYTES = 32;
-/** Room for a grant that enumerates 256 inputs with the longest names. */
+/** Enough for a grant that lists 256 inputs with the longest names. */
 export const MAX_TOKEN_CHARS = 768 * 1024;
 /** Tolerated difference between the clocks of two components. */
 export const CLOCK_SKEW_SECONDS = 30;
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 
-/** Prepared once: bytes would be made a key again for each token, which costs more than the sealing. */
+/** Key objects, prepared once: converting bytes to a key for each token would cost more than sealing it. */
 export interface SealKeys {
   /** Seals and opens. */
   current: KeyObject;
   /** Opens only: tokens sealed before the last change of the secret. */
   previous?: KeyObject;
-  /** Hashes names that a manifest must not show. */
+  /** Hashes tenant, user and session key, which a manifest must not show. */
   hashing: KeyObject;
-  /** Makes the keys of the runners\' copies of objects. */
+  /** Makes the keys under which runners cache objects. */
   copying: KeyObject;
 }
 
-/** Keys from the configured secrets. Refuses an absent or short secret. */
+/** Derives the keys from the configured secrets. Throws TokenRefused for an absent or short secret. */
 export function sealKeys(secret: string, previous = ""): SealKeys {
   const keys = {
     current: deriveKey(secret),
@@ -90,8 +90,8 @@ export function seal(keys: SealKeys, content: Envelope & Record<string, unknown>
 }
 
 /**
- * Opens a token of the wanted type at the time `now` (seconds since 1970). Checks in this order: form and authenticity
- * (`malformed`), type (`wrong_type`), `iat` in the future (`malformed`), `exp` passed (`expired`).
+ * Opens a token of type `typ` at the time `now` (seconds since 1970). Checks in this order: form and authenticity
+ * (`malformed`), type (`wrong_type`), `iat` in the future (`malformed`), `exp` in the past (`expired`).
  */
 export function open(
   keys: SealKeys,
@@ -125,7 +125,7 @@ function splitToken(token: unknown): [Buffer, Buffer, Buffer] {
   return [iv, body, tag];
 }
 
-/** One text per value: an encoding with stray bits in its last character is refused. */
+/** Accepts only one text per value: refuses an encoding with stray bits in its last character. */
 function strictBase64url(part: string): Buffer {
   const bytes = Buffer.from(part, "base64url");
   if (!BASE64URL.test(part) || bytes.toString("base64url") !== part) throw new TokenRefused("malformed");

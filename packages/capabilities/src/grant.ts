@@ -1,6 +1,6 @@
 /**
- * Egress grants and the handles that stand for real ids inside the sandbox. A handle is good only together with the grant
- * it was made for: both name the same grant and execution, and the grant enumerates what the handle points to.
+ * Egress grants, and the handles that replace real ids inside the sandbox. A handle is valid only together with its grant:
+ * both name the same grant and execution, and the grant lists what the handle points to.
  */
 import { type GrantClaims, newId } from "@svc/contracts";
 import { type Envelope, open, type SealKeys, seal, TokenRefused } from "./envelope.ts";
@@ -11,7 +11,7 @@ export interface Grant extends Omit<GrantClaims, "lifetime_seconds"> {
   exp: number;
 }
 
-/** Who made a handle, and for which grant. */
+/** What all handles contain: the grant and the execution that they belong to, and the session that they refer to. */
 interface HandleBase extends Envelope {
   grant_id: string;
   exec_id: string;
@@ -27,7 +27,7 @@ export interface ObjectHandle extends HandleBase {
   name: string;
 }
 
-/** A fresh grant from claims, living `lifetime_seconds` but at most `maxLifetime`. */
+/** A new grant from claims. It is valid for `lifetime_seconds`, but at most for `maxLifetime` seconds. */
 export function issueGrant(claims: GrantClaims, now: number, maxLifetime: number): Grant {
   const { lifetime_seconds, ...rest } = claims;
   return { ...rest, grant_id: newId(), iat: now, exp: now + Math.min(lifetime_seconds, maxLifetime) };
@@ -69,7 +69,7 @@ export function sealObject(
   });
 }
 
-/** Opens a session handle and demands that the grant covers it in the wanted direction. */
+/** Opens a session handle. Throws unless the grant covers the session in this direction. */
 export function openSession(
   keys: SealKeys,
   grant: Grant,
@@ -86,7 +86,7 @@ export function openSession(
   return session;
 }
 
-/** Opens an object handle and demands that it is an enumerated input of the grant in the given session. */
+/** Opens an object handle. Throws unless the grant lists the object as an input in the given session. */
 export function openObject(
   keys: SealKeys,
   grant: Grant,
@@ -104,7 +104,7 @@ export function openObject(
   return object;
 }
 
-/** The real id behind a handle of this grant, whatever it stands for. */
+/** The real id behind a handle of this grant, for an object or a session. */
 export function resolveHandle(keys: SealKeys, grant: Grant, handle: unknown, now: number): string {
   let resolved: HandleBase & { object_id?: string };
   try {

@@ -1,7 +1,7 @@
 /**
- * The handles of one grant, one for each real id. The masked payload and the manifest's claims use the same handle, so a holder
- * of both can compare them without learning the id. Hashes are keyed: a holder of a manifest cannot test guesses of the tenant
- * or user that it names.
+ * The handles of one grant, one for each real id. The masked payload and the manifest's claims use the same handles, so a holder
+ * of both can compare them without learning the ids. Hashes are keyed, so the holder of a manifest cannot guess its tenant or
+ * user and verify the guess.
  */
 import { createHmac } from "node:crypto";
 import type { ManifestScope } from "@svc/contracts";
@@ -32,12 +32,12 @@ export class HandleIndex {
     );
   }
 
-  /** The key of the runners' copies of an object: the same for every grant, and known from none but those that name it. */
+  /** The key under which runners cache an object. It is the same in every grant that names the object; other grants do not reveal it. */
   copyKey(sessionId: string, objectId: string): string {
     return createHmac("sha256", this.#keys.copying).update(`${sessionId}/${objectId}`).digest("base64url");
   }
 
-  /** The grant's claims as a manifest states them. */
+  /** The grant's claims in the form for a manifest. */
   manifestScope(): ManifestScope {
     const { exec_id, tenant_id, user_id, session_key, input_files, read_sessions, ...rest } = this.#grant;
     const { max_upload_bytes, max_output_files, max_requests, max_tool_calls } = rest;

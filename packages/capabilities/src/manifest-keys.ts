@@ -1,6 +1,6 @@
 /**
- * The Ed25519 keys of execution manifests, from the text of a variable. Parsed once, at start. A key is identified by
- * its JWK thumbprint (RFC 7638), which signer and verifier both compute; a key set may also give it another name. Verifiers
+ * Parses the Ed25519 keys of execution manifests from the text of a variable, once at start. The id of a key is its JWK
+ * thumbprint (RFC 7638), which signer and verifier both compute. A key set may give a key another id as well. Verifiers
  * refuse private keys. Error messages contain no part of a key. Pure.
  */
 import { createHash, createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
@@ -15,7 +15,7 @@ export interface VerifyingKey {
   key: KeyObject;
 }
 
-/** The text is no key of the wanted kind. */
+/** Thrown when the text is not a key of the expected kind. */
 export class BadKey extends Error {
   constructor(problem: string) {
     super(problem);
@@ -39,7 +39,7 @@ export function parseSigningKey(text: string): SigningKey {
   return { kid: thumbprint(createPublicKey(key)), key };
 }
 
-/** `text`: one or several keys as PEM or base64 DER (SPKI), separated by commas, or a JWKS. At least one. */
+/** `text`: at least one key as PEM or base64 DER (SPKI), separated by commas, or a JWKS. */
 export function parseVerifyingKeys(text: string): VerifyingKey[] {
   const keys = attempt(NO_PUBLIC_KEY, () => {
     const plain = unescaped(text).trim();
@@ -54,7 +54,7 @@ function single(text: string): VerifyingKey {
   if (!plain.includes("-----BEGIN")) {
     return verifying(createPublicKey({ key: fromBase64(plain), format: "der", type: "spki" }));
   }
-  // From a private key Node would silently derive the public one.
+  // Node would silently derive the public key from a private one.
   if (!/^-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----$/.test(plain))
     throw new BadKey(NO_PUBLIC_KEY);
   return verifying(createPublicKey(plain));

@@ -1,10 +1,9 @@
 /**
- * Execution manifests: compact JWS (EdDSA over Ed25519) by which the worker vouches for one execute request. The worker
- * signs with its private key, the runner verifies with public keys and can make none. A manifest is bound to the request's
- * body and grant by hashes, to what the request fetches and writes by enumeration, to a short time, and to one use.
- * Ids of files and sessions are the handles that the request itself carries; tenant, user and session key are hashed.
- * Pure but for randomness and the clock that the caller passes in. Node's own Ed25519 is synchronous and cheaper than a
- * round trip to the thread pool.
+ * Execution manifests: compact JWS (EdDSA over Ed25519) with which the worker authorises one execute request. The worker signs with
+ * its private key; the runner verifies with public keys and cannot make manifests. A manifest is bound to the request's body and
+ * grant by hashes, to its inputs and its output session by a list, to a short time, and to one use. Ids of files and sessions are
+ * the handles in the request; tenant, user and session key are hashed. Pure except for randomness; the caller passes in the time.
+ * Node's own Ed25519 is synchronous and cheaper than a round trip to the thread pool.
  */
 import { createHash, sign, verify } from "node:crypto";
 import { type ManifestScope, manifestScopeSchema, newId } from "@svc/contracts";
@@ -22,7 +21,7 @@ export type ManifestReason =
   | "scope_mismatch"
   | "unsupported_version";
 
-/** A refused manifest. Nothing of the manifest is in the message. */
+/** A refused manifest. The message contains nothing of the manifest. */
 export class ManifestRefused extends Error {
   readonly reason: ManifestReason;
 
@@ -38,13 +37,13 @@ const TYP = "svc-manifest+jwt";
 /** The newest version and the one before it are accepted; there is one so far. */
 const NEWEST_VERSION = 1;
 const ACCEPTED_VERSIONS: readonly unknown[] = [NEWEST_VERSION];
-/** No manifest lives longer, whatever it says: this bounds what must be remembered against replay. */
+/** No manifest is valid for longer, whatever its claims say. This bounds how much must be remembered against replay. */
 const MAX_LIFE_SECONDS = 600;
 const MAX_JTI_CHARS = 128;
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 const SIGNATURE_BYTES = 64;
 
-/** Unknown claims are ignored. A missing hash is no error of form: it fits no request. */
+/** Ignores unknown claims. A missing hash is well-formed, but matches no request. */
 const claimsSchema = manifestScopeSchema.extend({
   jti: z.string().min(1).max(MAX_JTI_CHARS),
   iat: z.number().int(),
@@ -56,7 +55,7 @@ const claimsSchema = manifestScopeSchema.extend({
 });
 export type ManifestClaims = z.infer<typeof claimsSchema>;
 
-/** What a manifest is bound to: canonical text of the body without manifest and grant, and the grant's text. */
+/** What a manifest is bound to. `body`: canonical text of the request's body without manifest and grant. `grant`: the grant's text. */
 export interface Bound {
   body: string;
   grant: string;
@@ -85,7 +84,7 @@ export function signManifest(
 
 /**
  * Checks in this order: form and type (`malformed`), signature (`bad_signature`), version, claims (`malformed`), time.
- * `lastSecond` is the last one in which it could pass again.
+ * `lastSecond`: the last second in which the manifest could be accepted again, for replay protection.
  */
 export function openManifest(
   keys: readonly VerifyingKey[],
@@ -111,19 +110,19 @@ export function openManifest(
   return { claims: parsed.data, lastSecond };
 }
 
-/** What an execute request fetches and writes, in the ids that it carries. */
+/** The inputs and the output session of an execute request, with the ids in the request. */
 export interface RequestScope {
   files: readonly { id: string; storage_session_id: string; name: string }[];
   outputSession: string | undefined;
 }
 
-/** Demands that the manifest was made for this body and this grant. */
+/** Throws unless the manifest was made for this body and this grant. */
 export function checkBinding(claims: ManifestClaims, bound: Bound): void {
   if (claims.execute_body_sha256 !== sha256(bound.body)) throw new ManifestRefused("body_mismatch");
   if (claims.egress_grant_sha256 !== sha256(bound.grant)) throw new ManifestRefused("scope_mismatch");
 }
 
-/** Demands that the manifest enumerates exactly what the request fetches, and names the session that it writes. */
+/** Throws unless the manifest lists exactly the inputs of the request, and names its output session. */
 export function checkScope(claims: ManifestClaims, request: RequestScope): void {
   const fetched = request.files.map(({ id, storage_session_id, name }) => [storage_session_id, id, name]);
   const stated = claims.input_files.map(({ id, session_id, name }) => [session_id, id, name]);
@@ -135,7 +134,7 @@ export function checkScope(claims: ManifestClaims, request: RequestScope): void 
   if (!fits) throw new ManifestRefused("scope_mismatch");
 }
 
-/** The key that `kid` names; a name that nobody knows says nothing, so every key is tried. */
+/** Verifies with the keys that `kid` names. For an unknown `kid`, tries every key. */
 function isSigned(keys: readonly VerifyingKey[], kid: unknown, signed: string, signature: string): boolean {
   const bytes = strictBase64url(signature);
   if (bytes.length !== SIGNATURE_BYTES) return false;
@@ -162,7 +161,7 @@ function object(part: string): Record<string, unknown> {
   throw new ManifestRefused("malformed");
 }
 
-/** One text per value: an encoding with stray bits in its last character is refused. */
+/** Accepts only one text per value: refuses an encoding with stray bits in its last character. */
 function strictBase64url(part: string): Buffer {
   const bytes = Buffer.from(part, "base64url");
   if (!BASE64URL.test(part) || bytes.toString("base64url") !== part) throw new ManifestRefused("malformed");

@@ -1,18 +1,18 @@
 /**
- * Remembers which manifests were used, for as long as they could be used again. Bounded: what no longer fits is not taken,
- * so a full memory refuses new manifests instead of forgetting old ones. It is the memory of one process. Nothing is forgotten
- * because a clock was set: its end has to come by the clock and by the time that has passed. Pure but for its state; the caller brings
- * both, in seconds.
+ * Replay protection: remembers which manifests were used, for as long as they could be used again. Bounded: when it is full, it
+ * refuses new manifests instead of forgetting old ones. It belongs to one process. Setting a clock forgets nothing: an entry expires
+ * only when its end has passed by the wall clock and by the monotonic clock. Apart from its state it is pure: the caller passes
+ * in both times, in seconds.
  */
 interface Ending {
   ids: string[];
-  /** When they may be forgotten by the time that has passed. */
+  /** When the ids may be forgotten by the monotonic clock. */
   passed: number;
 }
 
 export class ReplayMemory {
   readonly #limit: number;
-  /** Ids by the second of the clock in which they may be forgotten. */
+  /** Ids by the second of the wall clock after which they may be forgotten. */
   readonly #byEnd = new Map<number, Ending>();
   readonly #used = new Set<string>();
   #sweptAt = Number.NEGATIVE_INFINITY;
@@ -25,7 +25,7 @@ export class ReplayMemory {
     return this.#used.size;
   }
 
-  /** Notes the use of `id`, which cannot be used after `end`. `passed`: by a clock that nobody sets. */
+  /** Records the use of `id`, which is not valid after `end`. `now`: wall clock. `passed`: monotonic clock. */
   use(id: string, end: number, now: number, passed: number): "noted" | "used" | "full" {
     this.#sweep(now, passed);
     if (this.#used.has(id)) return "used";
@@ -38,7 +38,7 @@ export class ReplayMemory {
     return "noted";
   }
 
-  /** Once a second at most. */
+  /** Forgets expired ids. Runs at most once a second. */
   #sweep(now: number, passed: number): void {
     if (passed <= this.#sweptAt) return;
     this.#sweptAt = passed;

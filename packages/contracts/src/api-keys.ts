@@ -1,7 +1,7 @@
 /**
- * API keys, and the text of the file that lists them: one JSON object per line. Pure. The file holds a digest of each key
- * and never the key. A key has 256 random bits, so a plain SHA-256 is enough: there is nothing to guess.
- * A text with anything wrong in it gives problems that name the line and never show it.
+ * API keys, and the file that lists them: one JSON object per line. The file holds a digest of each key, never the key.
+ * A key has 256 random bits, so nobody can guess it and a plain SHA-256 is enough.
+ * Problems name the wrong line but never quote it. Pure.
  */
 import { createHash } from "node:crypto";
 import { z } from "zod";
@@ -9,7 +9,7 @@ import { principalId } from "./namespaces.ts";
 
 const API_KEY = /^svc_[A-Za-z0-9_-]{43}$/;
 export const API_KEY_CHARS = 47;
-/** What every API key begins with, so that a reader and a scanner for secrets recognise one. */
+/** Every API key begins with this, so that people and secret scanners recognise it. */
 export const API_KEY_PREFIX = "svc_";
 
 /** A larger file is not read. */
@@ -59,7 +59,7 @@ export function apiKeyState(
 
 export interface ParsedApiKeys {
   records: ApiKeyRecord[];
-  /** Empty when every line is right. Otherwise the records are not to be used. */
+  /** Empty when every line is valid. Otherwise the caller must not use `records`. */
   problems: string[];
 }
 

@@ -1,11 +1,11 @@
-/** Arguments of a program, the same for callers and for the runner. */
+/** The schema of a program's arguments, for callers' requests and for the runner's. */
 import { z } from "zod";
 
 const MAX_ARGS = 256;
 
 const MAX_ARG_BYTES = 100_000;
 
-/** Arguments of a program, passed as they are. */
+/** The program gets these arguments unchanged. */
 export const argsSchema = z
   .array(
     z

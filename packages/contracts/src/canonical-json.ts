@@ -1,10 +1,10 @@
 /**
- * One text for one JSON value: keys sorted by their UTF-16 code units at all levels, no spaces, strings and numbers as
- * JSON.stringify writes them, undefined fields left out. However deep and however long the value is: no recursion, nothing
- * spread, linear but for the sorting of keys. Pure.
+ * Canonical JSON: one text for one value. Keys are sorted by their UTF-16 code units at all levels; there are no spaces.
+ * Strings and numbers are as JSON.stringify writes them; undefined fields are left out.
+ * Works at any depth and length: no recursion and no spread arguments. Linear, except for sorting the keys. Pure.
  */
 
-/** The value has no canonical text. */
+/** Thrown when a value has no canonical text. */
 export class NotCanonical extends Error {
   constructor() {
     super("the value has no canonical JSON text");
@@ -13,30 +13,30 @@ export class NotCanonical extends Error {
 }
 
 interface Rules {
-  /** Objects of more keys keep the order that they came in. */
+  /** Objects with more keys than this keep their original order. */
   maxSorted: number;
-  /** Deeper nesting is refused. */
+  /** Deeper nesting throws NotCanonical. */
   maxDepth: number;
-  /** What JSON cannot say without loss is refused. */
+  /** Throws NotCanonical for values that JSON cannot represent without loss. */
   isExact: boolean;
 }
 
 const SIGNED: Rules = { maxSorted: Number.POSITIVE_INFINITY, maxDepth: 32, isExact: true };
 
-/** For what is signed: two different values never share a text. Throws NotCanonical. */
+/** The text of a value that gets signed: two different values never have the same text. Throws NotCanonical. */
 export function canonicalJson(value: unknown): string {
   return write(value, SIGNED);
 }
 
-/** For what JSON.parse gave: the arguments of a tool call, a body. By their text repetitions are recognised. Never throws. */
+/** The text of a value from JSON.parse, such as a body or a tool call's arguments. Equal texts mark a repetition. Never throws. */
 export function canonicalArguments(value: unknown, maxSorted = Number.POSITIVE_INFINITY): string {
   return write(value, { maxSorted, maxDepth: Number.POSITIVE_INFINITY, isExact: false });
 }
 
-/** A container that is being written. */
+/** An array or object whose text is only partly written. */
 interface Open {
   members: Record<PropertyKey, unknown>;
-  /** Of an object, sorted. */
+  /** The sorted keys of an object; undefined for an array. */
   keys: readonly string[] | undefined;
   length: number;
   next: number;

@@ -1,6 +1,6 @@
 /**
- * The nested deadlines of one execution. Each layer ends strictly after the one inside it, so that the innermost
- * cause is the one that callers see. All values in milliseconds.
+ * The nested deadlines of one execution. Each layer ends strictly after the one inside it, so that callers see the
+ * innermost cause. All values are in milliseconds.
  */
 export interface DeadlineSettings {
   JOB_PRIME_ALLOWANCE_MS: number;
@@ -16,7 +16,7 @@ export interface Deadlines {
   api: number;
 }
 
-/** `run` is the run limit of the request after lowering to the ceilings. */
+/** `run`: the request's run limit, already lowered to the service's limits. */
 export function deadlinesFor(run: number, settings: DeadlineSettings): Deadlines {
   const runner =
     run +
@@ -28,8 +28,8 @@ export function deadlinesFor(run: number, settings: DeadlineSettings): Deadlines
 }
 
 /**
- * How long content that was sent may take to be stored, ms: in the store its bytes, and its record besides; and until who sent it has the
- * answer. The gateway, which is between these, waits for twice EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS.
+ * Time limits for storing a file, in ms: `content` for its bytes in the object store, `record` for its record there, and
+ * `answer` for how long the sender waits. The gateway between them waits for twice EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS.
  */
 export const STORING_MS = { content: 28_000, record: 20_000, answer: 60_000 } as const;
 
@@ -40,7 +40,7 @@ export interface RoundSettings extends DeadlineSettings {
   TOOL_CALL_SESSION_EXPIRY: number;
 }
 
-/** Life of what belongs to a program with tools while a round is made, ms: longer than the round and the pause after it can take. */
+/** Lifetime in ms of what is stored for a program with tools during a round: longer than the round and the pause after it can take. */
 export function roundLifeMs(settings: RoundSettings): number {
   const { JOB_TIMEOUT, JOB_QUEUE_WAIT_MS, TOOL_CALL_SESSION_EXPIRY } = settings;
   return TOOL_CALL_SESSION_EXPIRY * 1000 + deadlinesFor(JOB_TIMEOUT, settings).api + JOB_QUEUE_WAIT_MS;

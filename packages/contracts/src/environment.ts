@@ -1,6 +1,6 @@
 /**
- * Environment variables that a caller chooses for a program: `NAME=value`, as a jail takes them. They are the program's own
- * business, whatever their names: nothing around it reads them. Names of the service's own variables are refused.
+ * Environment variables that a caller sets for a program, as `NAME=value` strings for the jail. Only the program reads
+ * them, whatever their names. Names that the service reserves for itself are refused.
  */
 import { z } from "zod";
 import type { Problem } from "./errors.ts";
@@ -12,7 +12,7 @@ const MAX_NAME_CHARS = 256;
 const RESERVED = ["SVC_", "SANDBOX_"];
 const MAX_SHOWN_CHARS = 64;
 
-/** What the queue and the runner carry. Names and sizes are judged where the request is read. */
+/** The form in the queue and in runner requests. `parseEnvironment` checks names and sizes where the API reads the request. */
 export const environmentSchema = z
   .array(
     z

@@ -1,16 +1,16 @@
 /**
- * For each error code: who can remove its cause, how, and whether a repeat is safe. For docs/errors.md and for clients.
+ * For each error code: who can remove its cause, how, and whether a retry is safe. docs/errors.md and the clients use this table.
  * A code without a row does not compile.
  */
 import type { ErrorCode } from "./errors.ts";
 
 /**
- * `no`: the same request fails again. `yes`: it may succeed later; whether the first one had an effect is not promised. `same`:
- * the identical request may be sent again at once, and nothing happens twice.
+ * `no`: the same request fails again. `yes`: it may succeed later, but the first one may already have had an effect.
+ * `same`: the client may send the identical request again at once, and nothing happens twice.
  */
 export type Repeat = "no" | "yes" | "same";
 
-/** `component`: the answer goes to a component of ours, never to a caller. */
+/** `component`: only one of the service's own components gets this error, never a caller. */
 export type Remedy = "caller" | "operator" | "component";
 
 export interface Advice {

@@ -1,6 +1,7 @@
 /**
  * The error table: every stable error code, its HTTP status, and the sentence used when the thrower gives none.
- * A code without a row does not compile; what to do about each is said by error-advice.ts. Statuses that depend on the route are set by the thrower.
+ * A code without a row does not compile. error-advice.ts says what to do about each code. Where the status depends on the route,
+ * the thrower sets it.
  * On the exec routes permanent refusals are 400, 403 or 422: clients read 404, 409, 413 and 5xx there as "try again".
  */
 export const ERRORS = {
@@ -100,8 +101,8 @@ export interface ServiceErrorOptions {
 }
 
 /**
- * The one error type that reaches a client. Its message is shown to callers: it never holds host names, paths
- * of the service, job ids or texts of other components. What the log should know goes into `cause`.
+ * The only error type that reaches a client. Callers see its message, so it never holds host names, paths of the
+ * service, job ids or texts of other components. Put details for the log into `cause`.
  */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
@@ -133,7 +134,7 @@ const MAX_PROBLEM_CHARS = 300;
 const cut = (text: string, chars: number) => text.slice(0, chars).toWellFormed();
 const jsonBytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
-/** The body of an error answer, at most 16 KiB: clients stop reading long error bodies. */
+/** The body of an error answer. At most 16 KiB, because clients stop reading longer error bodies. */
 export function errorBody(error: ServiceError, requestId: string): Record<string, unknown> {
   const body: Record<string, unknown> = {
     ...error.extra,

@@ -1,6 +1,6 @@
 /** Names of the headers that components send each other. */
 
-/** Header that names the namespace on calls to the file server: the file server refuses others' objects with 404. */
+/** Names the caller's namespace on calls to the file server, which answers 404 for objects of other namespaces. */
 export const NAMESPACE_HEADER = "x-svc-namespace";
 
 export const INTERNAL_TOKEN_HEADER = "x-svc-internal-token";
@@ -12,5 +12,5 @@ export const MANIFEST_HEADER = "x-svc-execution-manifest";
 export const ORIGINAL_FILENAME_HEADER = "x-original-filename";
 
 export const READ_ONLY_HEADER = "x-read-only";
-/** `true` has all bytes of an object read and checked before the answer begins: it says then why they cannot be had. */
+/** `true`: the file server reads and checks the whole object before it answers, so that the answer can say why a read failed. */
 export const CHECKED_HEADER = "x-svc-checked";

@@ -1,7 +1,7 @@
 /** A program in every language that prints "hello" and a line end. */
 
 const PRINT = `console.log("hello")`;
-/** By the name on the runner's interface. */
+/** The keys are runner names. */
 export const HELLO: Readonly<Record<string, string>> = {
   python: `print("hello")`,
   bash: "echo hello",

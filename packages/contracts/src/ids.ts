@@ -12,10 +12,10 @@ export const idSchema = z
   .regex(ID_PATTERN, "must be an id as the service gives them: 21 of A-Z a-z 0-9 _ -");
 
 const ID_BYTES = 16;
-/** Random bytes of ids to come: asking the system for each id alone costs more than making it. */
+/** Random bytes for future ids: one system call per id would cost more than making the id. */
 const pool = Buffer.alloc(256 * ID_BYTES);
 let used = pool.length;
-/** A machine that goes on from a saved state has them a second time; its clock has jumped by then. */
+/** A machine restored from a snapshot would use the same bytes again. The jump of its clock shows the restore, so old bytes are dropped. */
 const MAX_AGE_MS = 60_000;
 let madeAtMs = 0;
 

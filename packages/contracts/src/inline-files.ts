@@ -1,4 +1,4 @@
-/** Files whose content comes with a request, and their place among those that are referenced. Pure. */
+/** Inline files, whose content comes with a request, and their position among the referenced files. Pure. */
 import { z } from "zod";
 
 export const INLINE_LIMITS = { fileBytes: 2 ** 20, totalBytes: 4 * 2 ** 20 } as const;
@@ -14,7 +14,7 @@ export const inlineJobFileSchema = z.object({
 });
 export type InlineJobFile = z.infer<typeof inlineJobFileSchema>;
 
-/** Referenced and inline files in the order of the request, by which errors name them. */
+/** Referenced and inline files in the order of the request, because errors name files by their index there. */
 export function inRequestOrder<T, I extends Pick<InlineJobFile, "at">>(
   referenced: readonly T[],
   inline: readonly I[] = [],

@@ -1,23 +1,23 @@
 /**
- * How deep and how large JSON may be that a caller or a program wrote. Judged on the bytes, before a parser builds anything
- * of them: one pass, linear, without recursion. A text that is not JSON may pass; a parser says so.
+ * Bounds on the depth and size of JSON from a caller or a program. They are checked on the bytes, before a parser builds
+ * any value: one linear pass without recursion. Text that is not JSON may pass, so the parser must still reject it.
  */
 
 export interface JsonBounds {
-  /** Containers inside each other; `[]` is 1 deep, a number 0. */
+  /** Nesting of containers: `[]` has depth 1, a number 0. */
   depth: number;
-  /** Values of all levels: containers, members, elements. Keys do not count. */
+  /** Number of values at all levels: containers, members and elements. Keys do not count. */
   values: number;
 }
 
 export const JSON_BOUNDS: Readonly<JsonBounds> = { depth: 64, values: 200_000 };
 
-/** The bounds of a message of ours around such JSON: its own levels, and members of its own. */
+/** Bounds of an internal message that wraps such JSON: adds the message's own levels and values. */
 export function boundsAround(levels: number): JsonBounds {
   return { depth: JSON_BOUNDS.depth + levels, values: JSON_BOUNDS.values + ENVELOPE_VALUES };
 }
 
-/** Enough for what several hundred calls or results have around them. */
+/** Enough for the wrappers of several hundred calls or results. */
 const ENVELOPE_VALUES = 4096;
 
 const OTHER = 0;
@@ -48,32 +48,32 @@ export function exceededJsonBound(
 
 const QUOTATION_MARK = 0x22;
 const BACKSLASH = 0x5c;
-/** A search costs more than to look at so many bytes one by one. */
+/** Checking this many bytes one by one costs less than one `indexOf` call. */
 const BYTES_BEFORE_SEARCH = 64;
 
-/** The same for a text that comes in pieces. */
+/** Checks a text that arrives in pieces. */
 export class JsonScanner {
   readonly #bounds: Readonly<JsonBounds>;
   #depth = 0;
-  /** The outermost value is one. */
+  /** Starts at 1: the outermost value counts. */
   #values = 1;
   #isInString = false;
-  /** The piece before ended in a backslash that escapes the first byte of this one. */
+  /** The previous piece ended in a backslash that escapes the first byte of this piece. */
   #isEscaped = false;
-  /** Nothing but blanks has come since a container began. */
+  /** Only whitespace has come since the last container opened. */
   #isOpened = false;
 
   constructor(bounds: Readonly<JsonBounds>) {
     this.#bounds = bounds;
   }
 
-  /** Which bound is exceeded by what has come so far; nothing may be pushed after that. */
+  /** The bound that the text exceeds so far, or undefined. After an exceeded bound the caller must push nothing more. */
   push(bytes: Uint8Array): keyof JsonBounds | undefined {
     let at = this.#isInString ? this.#endOfString(bytes, 0) + 1 : 0;
     for (; at < bytes.length; at++) {
       const kind = KINDS[bytes[at] as number];
       if (kind === BLANK || (kind === OTHER && !this.#isOpened)) continue;
-      // The first value of a container; those behind it have a comma each.
+      // Counts the first value of a container here, and each later value by its comma.
       if (kind === COMMA || (this.#isOpened && kind !== CLOSE)) this.#values++;
       if (this.#values > this.#bounds.values) return "values";
       this.#isOpened = kind === OPEN;
@@ -84,7 +84,7 @@ export class JsonScanner {
     return undefined;
   }
 
-  /** The place of the mark that ends the string in which `from` lies, or after the last byte when it goes on. */
+  /** The index of the quotation mark that ends the string around `from`; `bytes.length` when the string continues in the next piece. */
   #endOfString(bytes: Uint8Array, from: number): number {
     let at = this.#isEscaped ? from + 1 : from;
     this.#isEscaped = false;
@@ -107,7 +107,7 @@ export class JsonScanner {
   }
 }
 
-/** Whether the byte at `at` stands behind an odd number of backslashes; nothing before `from` escapes it. */
+/** Whether an odd number of backslashes precedes the byte at `at`. Bytes before `from` do not count. */
 function endsInEscape(bytes: Uint8Array, from: number, at: number): boolean {
   let first = at;
   while (first > from && bytes[first - 1] === BACKSLASH) first--;

@@ -1,6 +1,6 @@
 /**
- * Where a text stops being JSON. Asked only of texts that a parser has refused; the parser says what JSON is, and this says where.
- * One pass, linear, without recursion. Pure.
+ * Finds where a text stops being valid JSON, for error messages. Only for texts that JSON.parse has refused.
+ * One linear pass without recursion. Pure.
  */
 
 const BLANKS = /[ \t\r\n]*/y;
@@ -10,7 +10,7 @@ const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 const WORD = /true|false|null/y;
 
-/** The index of the first character that cannot stand there; the length of the text when it ends too early. */
+/** The index of the first character that is not allowed; the length of the text when the text ends too early. */
 export function jsonErrorIndex(text: string): number {
   return new Scanner(text).scan();
 }
@@ -38,7 +38,7 @@ class Scanner {
     return this.#at;
   }
 
-  /** A value that is no container, or the beginning of one up to its first value that is none, or an empty one. */
+  /** Reads a scalar, an opening container with everything up to its first scalar, or the opening of an empty container. */
   #value(): boolean {
     for (;;) {
       this.#blanks();

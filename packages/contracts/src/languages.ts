@@ -1,6 +1,6 @@
 /**
  * The languages of the public interface: their names, aliases, entry files and queues.
- * `runner` is the name on the runner's interface and in answers. Which of them are installed is the runner's to say.
+ * `runner` is the name in runner requests and in answers. Only the runner knows which languages are installed.
  */
 export type QueueKind = "python" | "other";
 
@@ -55,7 +55,7 @@ export function queueKindsOf(languages: readonly string[]): QueueKind[] {
 
 const ALWAYS_INSTALLED = new Set(["python", "bash", "javascript", "typescript", "node"]);
 
-/** For a language that is not installed here, but could be: how, beside what is installed (runner names). */
+/** The command that installs a missing language and keeps the installed ones (runner names). Undefined for an unknown language. */
 export function installHint(name: string, installed: readonly string[]): string | undefined {
   const language = findLanguage(name);
   if (language === undefined) return undefined;

@@ -1,5 +1,5 @@
 /**
- * The name rules of files: the one parser of every path under /mnt/data that a caller or a program chooses.
+ * The rules for file names: the only check of every path under /mnt/data that a caller or a program chooses.
  * 1 to `maxLength` characters; relative; at most `maxDepth` segments; no empty, `.` or `..` segment; no trailing slash;
  * no backslash, NUL or control character; valid Unicode (no lone surrogate, nothing that was broken UTF-8).
  */
@@ -10,7 +10,7 @@ export interface NameLimits {
 
 export const DEFAULT_NAME_LIMITS: NameLimits = { maxLength: 256, maxDepth: 10 };
 
-/** What may be configured at most: names go through headers and paths, where a character may take twelve. */
+/** The largest limits that an operator can configure. Names travel in headers and paths, where one character may take twelve. */
 export const WIDEST_NAME_LIMITS: NameLimits = { maxLength: 512, maxDepth: 64 };
 
 /** POSIX NAME_MAX: a longer segment cannot exist on the workspace's file system. */
@@ -19,7 +19,7 @@ const MAX_SEGMENT_BYTES = 255;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const FORBIDDEN = /[\u0000-\u001f\u007f-\u009f\\]/u;
 
-/** What is wrong with a file name, as a short sentence, or undefined when it is fine. */
+/** A short sentence about what is wrong with a file name; undefined for a valid name. */
 export function fileNameProblem(name: unknown, limits: NameLimits = DEFAULT_NAME_LIMITS): string | undefined {
   if (typeof name !== "string" || name.length === 0) return "must be a non-empty string";
   if (isLongerThan(name, limits.maxLength)) return `must have at most ${limits.maxLength} characters`;
@@ -37,14 +37,14 @@ export function fileNameProblem(name: unknown, limits: NameLimits = DEFAULT_NAME
   return undefined;
 }
 
-/** Counts characters of at most a few names' worth of text: the name may be as long as a request body. */
+/** Never counts the characters of a very long text: the name may be as long as a request body. */
 function isLongerThan(name: string, characters: number): boolean {
   return name.length > characters && (name.length > 2 * characters || [...name].length > characters);
 }
 
 export const DIRKEEP = ".dirkeep";
 
-/** True when the last segment of a path asks for its directory only. */
+/** Whether the last segment of a path is `.dirkeep`, which asks only for its directory. */
 export function isDirkeep(name: string): boolean {
   return name === DIRKEEP || name.endsWith(`/${DIRKEEP}`);
 }
@@ -54,7 +54,7 @@ export function dirkeepDirectory(name: string): string {
   return name === DIRKEEP ? "" : name.slice(0, -DIRKEEP.length - 1);
 }
 
-/** The directories that a path lies in, outermost first: `a` and `a/b` for `a/b/c`. */
+/** The parent directories of a path, outermost first: `a` and `a/b` for `a/b/c`. */
 export function directoriesOf(path: string): string[] {
   const directories: string[] = [];
   for (let slash = path.indexOf("/"); slash !== -1; slash = path.indexOf("/", slash + 1)) {

@@ -1,11 +1,11 @@
 /**
- * Storage namespaces: derived by the server from the authenticated identity, never chosen by the caller.
+ * Storage namespaces. The server derives them from the authenticated identity; callers never choose them.
  * Parts are percent-encoded before joining, so that no id can forge a separator.
  */
 import { z } from "zod";
 
 export const MAX_PRINCIPAL_ID_CHARS = 256;
-/** A tenant or a user. Half of a surrogate pair has no UTF-8 form, so it can be part of no namespace. */
+/** The id of a tenant or user. A lone surrogate has no UTF-8 form, so it cannot be part of a namespace. */
 export const principalId = z
   .string()
   .min(1)

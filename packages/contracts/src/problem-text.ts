@@ -1,6 +1,6 @@
 /**
- * What is wrong with a field, in one form of words for all schemas: no text of the schema library reaches a caller. Sentences
- * that a schema gives itself are kept.
+ * Uniform messages about wrong fields, for all schemas: no text of the schema library reaches a caller. A schema's own messages
+ * stay.
  */
 import { z } from "zod";
 import type { Problem } from "./errors.ts";
@@ -55,10 +55,10 @@ function sizeText(bound: "at least" | "at most", origin: string, limit: number, 
   return `must be ${bound} ${limit}`;
 }
 
-// Wherever a schema is used: no caller of a parser can forget it.
+// Set globally, so that no caller of a parser can forget it.
 z.config({ customError: problemText });
 
-/** Field paths as callers read them: `files[2].name`. */
+/** The path of a field in the form that callers see: `files[2].name`. */
 export function fieldPath(path: readonly PropertyKey[]): string {
   let text = "";
   for (const key of path) {
@@ -68,7 +68,7 @@ export function fieldPath(path: readonly PropertyKey[]): string {
   return text;
 }
 
-/** The problems of a value that does not fit its schema; `path`: where it stands. */
+/** The problems of a value that does not match its schema. `path`: the position of the value. */
 export function problemsOf(error: z.ZodError, path: readonly PropertyKey[] = []): Problem[] {
   return error.issues.map((issue) => ({
     path: fieldPath([...path, ...issue.path]),

@@ -1,11 +1,11 @@
-/** Limits and amounts as people read them, without loss. Pure. */
+/** Formats limits and amounts for people, without rounding. Pure. */
 
 /** `60 s`, `1.5 s`, `300 ms`. */
 export function duration(ms: number): string {
   return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
 }
 
-/** Whole binary units where they say it exactly: `512 MiB`, `64 KiB`; otherwise bytes: `10,000,000 bytes`. */
+/** A whole number of binary units when that is exact: `512 MiB`, `64 KiB`. Otherwise bytes: `10,000,000 bytes`. */
 export function byteSize(bytes: number): string {
   for (const [unit, factor] of UNITS) {
     if (bytes >= factor && bytes % factor === 0) return `${grouped(bytes / factor)} ${unit}`;

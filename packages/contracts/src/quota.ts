@@ -1,6 +1,6 @@
 /**
- * Quotas of stored objects: how many bytes and objects an account may hold at once. An account is a storage namespace: a user's for
- * all files that the user uploaded and the outputs of the user's runs, the snapshots' for the states of the user's sessions.
+ * Quotas of stored objects: how many bytes and objects an account may hold at once. An account is a storage namespace.
+ * A user's uploads and outputs count against the user's namespace; the user's session states count against the snapshot namespace.
  */
 import { z } from "zod";
 import { ServiceError } from "./errors.ts";
@@ -16,7 +16,7 @@ export type StoredKind = (typeof STORED_KINDS)[number];
 
 const amount = (description: string, example: number) => z.int().nonnegative().meta({ description, example });
 
-/** A quota that a write would exceed. `used` and `asked`: bytes or objects that the account holds, and that the write adds. */
+/** A quota that a write would exceed. `used`: bytes or objects that the account holds. `asked`: what the write would add. */
 export const quotaSchema = z.object({
   kind: z.enum(STORED_KINDS).meta({ description: "Files, or states of sessions.", example: "files" }),
   resource: z
@@ -28,7 +28,7 @@ export const quotaSchema = z.object({
 });
 export type Quota = z.infer<typeof quotaSchema>;
 
-/** Each quota that there is, and what the caller has of it, room set aside for writes under way included. */
+/** Each configured quota and the caller's use of it, including reservations of writes in progress. */
 export const usageSchema = z
   .object({
     quotas: z
@@ -41,7 +41,7 @@ export type Usage = z.infer<typeof usageSchema>;
 export const storedKindOf = (account: string): StoredKind =>
   isSnapshotNamespace(account) ? "session_states" : "files";
 
-/** Whose quota an object counts in: its uploader's, which a file of an agent or a skill names. */
+/** The account that an object counts against: always the uploader's. Files of agents and skills name it explicitly. */
 export const accountOf = ({ account, namespace }: Pick<ObjectRecord, "account" | "namespace">): string =>
   account ?? namespace;
 
@@ -53,7 +53,7 @@ export function quotaUse({ resource, used, limit }: Quota): string {
 }
 
 const STATUS = { bytes: 413, objects: 429 } as const;
-/** Every 429 says when to ask again. Here nobody knows: room comes when files are deleted, or expire and are swept. */
+/** Every 429 must have a Retry-After. This one is a guess: room appears when files are deleted, or expire and are swept. */
 const RETRY_SECONDS = 600;
 
 export function quotaExceeded(quota: Quota, cause?: unknown): ServiceError {
@@ -70,7 +70,7 @@ export function quotaExceeded(quota: Quota, cause?: unknown): ServiceError {
   });
 }
 
-/** The quota that an error speaks of. */
+/** The quota in a `quota_exceeded` error; undefined for any other error. */
 export function quotaOf(error: unknown): Quota | undefined {
   if (!(error instanceof ServiceError) || error.code !== "quota_exceeded") return undefined;
   return quotaSchema.safeParse(error.extra?.quota).data;

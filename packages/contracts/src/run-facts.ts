@@ -1,10 +1,10 @@
 /**
- * What the log lines of a run say of it, the same words in each component: outcome, timings, limits. Nothing of the
- * program, its output or its files. Pure.
+ * The facts of a run for log lines, with the same names in each component: outcome, timings, limits. They hold nothing of
+ * the program, its output or its files. Pure.
  */
 import type { ExecutionOutcome } from "./metrics.ts";
 
-/** `paused`: the round of a program ended with calls for its caller. */
+/** `paused`: the round ended with tool calls for the caller. */
 export type RunOutcome = ExecutionOutcome | "paused";
 
 export interface RunFacts {
@@ -17,10 +17,10 @@ export interface RunFacts {
   limits_reached?: readonly string[];
 }
 
-/** The parts of a runner's or a public answer that are read here. */
+/** The fields that this module reads from a runner's answer or a public answer. */
 export interface RunAnswer {
   paused?: unknown;
-  /** Of a pause: run time so far, ms. */
+  /** Only in a pause: run time so far, in ms. */
   execution_time?: unknown;
   status?: unknown;
   code?: unknown;
@@ -60,7 +60,7 @@ function outcomeOfAnswer({ paused, status, code, programmatic_fault }: RunAnswer
   return BY_STATUS[String(status)] ?? (code === 0 && status === null ? "success" : "program_error");
 }
 
-/** The outcome of a run, or of a request for one, that ended with an error of the table. */
+/** The outcome of a run, or of a request for a run, that ended with an error from the error table. */
 export function outcomeOfError({ code, status }: { code: string; status: number }): ExecutionOutcome {
   if (code === "execution_cancelled") return "cancelled";
   return status < 500 ? "bad_request" : "execution_error";
@@ -71,5 +71,5 @@ function number<Name extends string>(from: Record<string, unknown>, name: Name) 
   return (typeof value === "number" ? { [name]: value } : {}) as { [N in Name]?: number };
 }
 
-/** Milliseconds as the log shows them. */
+/** Milliseconds for the log, rounded to microseconds. */
 export const shownMs = (ms: number): number => Math.round(ms * 1000) / 1000;

@@ -1,21 +1,21 @@
 /**
- * Persistent sessions: names that all components share. A session belongs to a user and is chosen by a hint; without one it is the
- * user's default session. Its state is the snapshot of a workspace, an object in the file storage that a record in Redis names.
+ * Names for persistent sessions that all components share. A session belongs to a user. A hint selects it; without a hint it is the
+ * user's default session. Its state is a snapshot of the workspace: an object in file storage, which a record in Redis points to.
  */
 import { z } from "zod";
 import { idSchema } from "./ids.ts";
 
-/** How a caller names one of its sessions. */
+/** The caller's name for one of its sessions. */
 export const sessionHintSchema = z
   .string()
   .regex(/^[A-Za-z0-9._:-]{1,128}$/, "must have 1 to 128 of A-Z a-z 0-9 . _ : -");
 
 /** Name of the snapshot among the inputs of a run. It is never a file of the workspace. */
 export const SNAPSHOT_NAME = "session-workspace.tar";
-/** Where Python's variables are in the workspace, and where they are while a run has not saved its own. */
+/** Workspace files of Python's variables: those that the run saved, and those that it began with, until it saves its own. */
 export const VARIABLES_NAME = ".session_state.pkl";
 export const LAST_VARIABLES_NAME = ".session_state.last";
-/** What a run that was killed while it saved leaves. */
+/** The file that a run leaves behind when it is killed while saving its variables. */
 export const UNFINISHED_VARIABLES_NAME = ".session_state.new";
 
 const RESERVED: ReadonlySet<string> = new Set([
@@ -25,15 +25,15 @@ const RESERVED: ReadonlySet<string> = new Set([
   UNFINISHED_VARIABLES_NAME,
 ]);
 
-/** Whether a segment of the path is a name that the service keeps for sessions. */
+/** Whether any segment of the path is a name that the service reserves for sessions. */
 export const isReservedName = (path: string): boolean => path.split("/").some((name) => RESERVED.has(name));
 
 const SNAPSHOTS = "session-state";
 
-/** The storage namespace of a user's snapshots: no caller has it, so no caller sees or names them. */
+/** The storage namespace of a user's snapshots. It belongs to no caller, so no caller can see or reference them. */
 export const snapshotNamespaceOf = (namespace: string): string => `${namespace}:${SNAPSHOTS}`;
 
-/** Namespaces of callers have three or five parts. */
+/** Unambiguous, because namespaces of callers have three or five parts. */
 export function isSnapshotNamespace(namespace: string): boolean {
   const parts = namespace.split(":");
   return parts.length === 4 && parts[3] === SNAPSHOTS;
@@ -52,7 +52,7 @@ export type Snapshot = z.infer<typeof snapshotSchema>;
 
 const MAX_DROPPED = 100;
 
-/** Variables that were not kept, and why. */
+/** Variables that could not be saved or restored, and why. */
 export const droppedVariablesSchema = z
   .array(
     z.object({

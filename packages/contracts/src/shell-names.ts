@@ -1,17 +1,17 @@
-/** Names that mean something to Bash before any tool does. Data of tool-identifiers.ts; nothing else reads it. */
+/** Names with a meaning in Bash that a tool's name may collide with. Only tool-identifiers.ts reads them. */
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
-/** Words of the grammar and declarations: no function can carry these names usefully. */
+/** Words of the grammar and declaration commands: a function with such a name would be useless. */
 export const SHELL_KEYWORDS = words(`
   if then else elif fi case esac for while until do done in function select time coproc
   declare typeset local readonly export unset`);
 
-/** Builtins that act on the function they are called in: a function of that name could not stand in for them. */
+/** Builtins that act on the function that calls them: a function cannot replace them. */
 export const SHELL_FRAME_BUILTINS = words(`
   break builtin caller command continue eval exec getopts return set shift source trap`);
 
-/** Builtins and common commands that a function can stand in for and hand calls on to. */
+/** Builtins and common commands: a function can replace them and forward calls to them. */
 export const SHELL_COMMANDS = words(`
   alias bg bind cd compgen complete compopt dirs disown echo enable exit false fc fg hash help history jobs kill let
   logout mapfile popd printf pushd pwd read readarray shopt suspend test times true type ulimit umask unalias wait

@@ -1,20 +1,18 @@
 /**
- * The files that tell a program's prelude its tools, by file name: tools.json for Python, tools.tsv for Bash. Pure.
- *
- * The runner puts them beside the socket of its tool calls. Names, descriptions and schemas travel as data; the only
- * text that a shell ever defines a function by is an identifier, which holds nothing but letters, digits and underscores.
- * The tools must have passed findToolCollision.
+ * The files that describe the tools to a program's prelude: tools.json for Python, tools.tsv for Bash. The runner puts them
+ * next to the tool socket. Names, descriptions and schemas travel as data. A shell defines functions only from identifiers,
+ * which hold nothing but letters, digits and underscores. The tools must have passed findToolCollision. Pure.
  */
 import { type ProgrammaticLanguage, sharesCommandName, toolIdentifier } from "./tool-identifiers.ts";
 
 export interface ToolDefinition {
   name: string;
   description?: string | undefined;
-  /** Any JSON schema, as the caller gave it. */
+  /** The caller's JSON schema, unchecked. */
   parameters?: unknown;
 }
 
-/** `maxBytes`: what one call may hold, name and arguments as sent. */
+/** The files by name. `maxBytes`: largest size of one call, with name and arguments as sent. */
 export function toolFiles(
   language: ProgrammaticLanguage,
   tools: readonly ToolDefinition[],
@@ -39,7 +37,7 @@ function toolsJson(tools: readonly ToolDefinition[], maxBytes: number): string {
   });
 }
 
-/** One line per tool: identifier, 1 if a builtin or command has the same name, else 0, and the tool's position. */
+/** One line per tool with three fields: identifier; 1 if a builtin or command has the same name, else 0; the tool's index. */
 function toolsTable(tools: readonly ToolDefinition[]): string {
   return tools
     .map(({ name }, index) => {

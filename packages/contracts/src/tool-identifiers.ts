@@ -1,14 +1,14 @@
 /**
- * The names under which a program reaches its tools: the one place that makes identifiers from tool names.
+ * Makes the identifiers under which a program calls its tools; nothing else makes them.
  *
- * Guarantees that every identifier is made of A-Z a-z 0-9 _ alone, does not begin with a digit, and is never a word that the language
- * keeps for itself; so it may stand in a program's name space, or be defined as a shell function, without quoting. Pure.
+ * Guarantees that an identifier consists of A-Z a-z 0-9 _, does not begin with a digit, and is never a reserved word of the language.
+ * So it needs no quoting, neither as a name in a program nor as a shell function. Pure.
  */
 import { SHELL_COMMANDS, SHELL_FRAME_BUILTINS, SHELL_KEYWORDS } from "./shell-names.ts";
 
 export type ProgrammaticLanguage = "python" | "bash";
 
-/** Keywords, and what every module carries; the latter are never hidden by a tool. */
+/** Keywords, and the names that every module has, which a tool must never hide. */
 const PYTHON_RESERVED: ReadonlySet<string> = new Set(
   `False None True and as assert async await break class continue def del elif else except finally for from global if
   import in is lambda nonlocal not or pass raise return try while with yield
@@ -39,12 +39,12 @@ export function toolIdentifier(name: string, language: ProgrammaticLanguage): st
   return language === "python" ? pythonIdentifier(name) : bashIdentifier(name);
 }
 
-/** True when a Bash tool shares its name with a builtin or command: it exists as `<identifier>_tool` as well. */
+/** Whether a Bash tool has the name of a builtin or command. Such a tool also exists as `<identifier>_tool`. */
 export function sharesCommandName(identifier: string): boolean {
   return SHELL_COMMANDS.has(identifier);
 }
 
-/** Every name that a tool takes. */
+/** All names that a tool occupies. */
 export function toolNames(name: string, language: ProgrammaticLanguage): string[] {
   const identifier = toolIdentifier(name, language);
   return language === "bash" && sharesCommandName(identifier)
@@ -59,7 +59,7 @@ export interface ToolCollision {
   identifier: string;
 }
 
-/** The first two tools that one identifier would reach, or undefined when every tool has names of its own. */
+/** The first two tools that would share an identifier; undefined when there are none. */
 export function findToolCollision(
   names: readonly string[],
   language: ProgrammaticLanguage,

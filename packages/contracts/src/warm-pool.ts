@@ -1,8 +1,8 @@
-/** How many jails wait for a job: what the runner keeps and what jaild has room for. */
+/** How many warm jails wait for a job. The runner keeps this many, and jaild has room for them. */
 
 const AUTOMATIC_MOST = 4;
 
-/** Of one zygote. */
+/** The number of warm jails for one zygote. */
 export function warmPoolSize(config: {
   SANDBOX_WARM_START: boolean;
   SANDBOX_WARM_POOL: number;
@@ -12,7 +12,7 @@ export function warmPoolSize(config: {
   return config.SANDBOX_WARM_POOL || Math.min(config.SANDBOX_MAX_CONCURRENT_JOBS, AUTOMATIC_MOST);
 }
 
-/** Of pre-started interpreters, all languages together; `least`: how many of each wait on an idle machine. */
+/** The number of pre-started interpreters for all languages together. `least`: how many of each language wait on an idle machine. */
 export function prestartedPoolSize(size: number, least: readonly number[]): number {
   return Math.max(
     size,

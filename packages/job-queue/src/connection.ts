@@ -1,4 +1,4 @@
-/** A Redis connection as BullMQ takes it. */
+/** Wraps a Redis connection for BullMQ. */
 import type { Redis } from "@svc/service-kit";
 import { createIORedisClient, type IRedisClient } from "bullmq";
 

@@ -1,8 +1,8 @@
 /**
- * Handles the jobs of one kind, as many at once as configured. One attempt per job. A job whose worker died is taken up once by
- * another worker; one of a paused program fails instead. A job that nobody waits for goes back to the queue, before others of its place,
- * when no runner had a slot for it or its worker ends. A job whose lock was lost is aborted: another worker may have it. A job that
- * nobody waits for any more is not run.
+ * Handles the jobs of one kind, with the configured concurrency and one attempt per job. When a worker dies, another worker takes the
+ * stalled job once; a job of a paused program fails instead. A kept job, which no caller waits for, goes back to the queue when
+ * no runner has a slot or its worker stops. It goes before other jobs of its place. A job that lost its lock is aborted, because another
+ * worker may have it. A job whose caller no longer waits is not run.
  */
 import { hostname } from "node:os";
 import { type ErrorCode, type Job, type JobResult, type QueueKind, shownMs } from "@svc/contracts";
@@ -25,14 +25,14 @@ import {
 import { RedisClock } from "./redis-clock.ts";
 import { LOCK_MS, LockLostError, RunLocks } from "./run-locks.ts";
 
-/** How often stalled jobs, those without a lock, are looked for; one is found at the second look. */
+/** How often BullMQ looks for stalled jobs, which have no lock. It finds a job at the second look. */
 const STALLED_CHECK_MS = 2500;
-/** A job that starts sooner has not been given up yet: a producer waits for its add a second at least. */
+/** A job that starts sooner has no cancellation mark to look for: a producer waits at least a second for its add before it gives up. */
 const SOON_MS = 250;
 
 export interface StartedJob {
   job: Job;
-  /** How long it was in the queue, ms. */
+  /** Time in the queue, in ms. */
   queueMs: number;
   /** Aborts with a ServiceError when the job is cancelled, or with LockLostError. */
   cancelled: AbortSignal;
@@ -44,7 +44,7 @@ export type HandleJob = (started: StartedJob) => Promise<JobResult>;
 export interface ConsumerOptions {
   kind: QueueKind;
   concurrency: number;
-  /** For queues: commands wait for a store that is away. */
+  /** A connection for queues, whose commands wait without a limit while Redis is away. */
   redis: Redis;
   log: Log;
   cancellations: Cancellations;
@@ -87,7 +87,7 @@ export class JobConsumer {
     const run = this.#options.cancellations.begin(id);
     const unlock = this.#locks.add({ id, run, renew: () => queued.extendLock(token, LOCK_MS) });
     try {
-      // Its worker answered it, and could not end it in the queue.
+      // The previous worker stored a result, but could not close the job in the queue.
       if (queued.stalledCounter > 0 && (await this.#isAnswered(id))) return;
       const job = queuedJobSchema.parse(queued.data);
       if (job.kept === undefined) await this.#processAwaited(queued, job, run);
@@ -98,18 +98,18 @@ export class JobConsumer {
     }
   }
 
-  /** A failure leaves the job without a result: the producer finds it failed, or its next worker makes one. */
+  /** If this throws, the job has no result: the producer finds the job failed, or another worker takes it and makes a result. */
   async #processAwaited(queued: BullJob, job: QueuedJob, run: CancellableRun): Promise<void> {
     const id = queued.id ?? "";
     const { redis } = this.#options;
     const refusal = await this.#refusalOf(id, job, queued.stalledCounter > 0);
     const result = refusal === undefined ? await this.#handle(job, run) : failed(refusal);
     if (job.reply_to === undefined) return;
-    // Commands of one connection are done in their order.
+    // Redis executes the commands of one connection in their order, so the result is there before its announcement.
     await Promise.all([
       redis.set(resultKey(id), JSON.stringify(result), "PX", RESULT_LIFE_MS),
       redis.publish(job.reply_to, id),
-      // It stays in the queue for a while, and that it ended is all that is to be known.
+      // The ended job stays in the queue for a while, but nobody needs its data any more.
       isFurtherRound(job) && queued.updateData({}),
     ]);
   }
@@ -118,7 +118,7 @@ export class JobConsumer {
     return (await this.#options.redis.exists(resultKey(id))) === 1;
   }
 
-  /** Why a job is not run; undefined: it is. */
+  /** Why a job is not run; undefined when it is run. */
   async #refusalOf(id: string, job: QueuedJob, isRepeated: boolean): Promise<ErrorCode | undefined> {
     const { redis, log } = this.#options;
     if (isRepeated && isOfPausedProgram(job)) return "sandbox_execution_failed";

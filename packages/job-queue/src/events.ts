@@ -1,27 +1,27 @@
 /**
- * What running jobs write, on its way from the worker to whoever reads it: a stream in Redis for each job that somebody wants to read,
- * which keeps it from the beginning, and a channel that says when there is more. Readers may come late, and several at once. Nothing
- * rests on it but speed: the answer of a job holds all of it again. Output carries its place, by which a reader notices gaps and
- * repetitions: a write whose reply was lost is made again.
+ * Output of running jobs, on its way from the worker to readers. Each job with events has a Redis stream, which keeps all events
+ * from the beginning, and a channel for change notifications. There may be several readers, and they may come late. Only speed
+ * depends on events: the answer of a job repeats all output. Output carries its offset, by which readers notice gaps and
+ * repetitions: a write whose reply was lost is repeated.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { OUTPUT_STREAMS, type PlacedEvent, placedEventSchema, type RunEvent } from "@svc/contracts";
 import { Condition, errorText, type Log, type Redis } from "@svc/service-kit";
 
-/** How long the events of a job are kept after the last one; a run may say nothing for as long as a run may last. */
+/** How long the events of a job are kept after the last event. A run may write nothing for its whole duration. */
 const EVENTS_LIFE_MS = 900_000;
-/** Looks without having been told of anything: an announcement may be lost with its connection. */
+/** Readers also poll, because a notification may be lost with its connection. */
 const LOOK_MS = 2000;
-/** Between attempts to write to a store that fails. */
+/** Pause between attempts to write while Redis fails. */
 const AGAIN_MS = 500;
-/** Entries that are read at once. */
+/** Most entries per read. */
 const BATCH = 500;
-/** The message on the channel of a job's events that says that it has ended (end-job.lua). */
+/** The message on a job's channel when the job has ended (sent by end-job.lua). */
 const ENDED = "ended";
 
 export const eventsKey = (jobId: string): string => `svc:events:${jobId}`;
 
-/** Keeps the order of a job's events, and sends those that wait together. A job that was cancelled adds none. */
+/** Writes the events of a job in order, and sends waiting events together. After a cancellation it adds none. */
 export class EventLog {
   readonly #redis: Redis;
   readonly #log: Log;
@@ -39,7 +39,7 @@ export class EventLog {
     this.#cancelled = cancelled;
   }
 
-  /** `sessionId`: of the run's outputs. */
+  /** `sessionId`: the storage session of the run's outputs. */
   add(event: RunEvent, sessionId: string): void {
     if (this.#cancelled.aborted) return;
     this.#waiting.push(this.#placed(event, sessionId));
@@ -75,7 +75,7 @@ export class EventLog {
     }
   }
 
-  /** Only a start makes the stream: output does not bring one back that was forgotten. */
+  /** Only a start event creates the stream: output must not recreate a stream that was forgotten. */
   async #write(events: readonly PlacedEvent[]): Promise<void> {
     const commands = this.#redis.multi();
     for (const event of events) {
@@ -86,14 +86,14 @@ export class EventLog {
     await commands.pexpire(this.#key, EVENTS_LIFE_MS).publish(this.#key, "").exec();
   }
 
-  /** All that was added is in the store, or lost. */
+  /** Resolves when all added events are in Redis or lost. */
   async end(): Promise<void> {
     this.#ended.abort();
     await this.#sending;
   }
 }
 
-/** Output of one stream that follows on each other becomes one event. */
+/** Merges adjacent output events of the same stream into one. */
 export function merged(events: readonly PlacedEvent[]): PlacedEvent[] {
   const result: PlacedEvent[] = [];
   for (const event of events) {
@@ -112,7 +112,7 @@ const follows = (last: Output, event: Output) =>
 
 interface Reader {
   news: Condition;
-  /** Only the end of the job is news. */
+  /** Notify this reader only of the end of the job. */
   isOfEnd: boolean;
 }
 
@@ -135,8 +135,8 @@ export class EventFeed {
   }
 
   /**
-   * The events of a job from the beginning, those that are there together at once, merged. Ends when `until` is aborted and all that was
-   * there by then has been given. While the store fails it goes on looking.
+   * Yields the events of a job from the beginning. Available events come together and merged. After `until` aborts, it yields the
+   * remaining events and ends. While Redis fails, it keeps polling.
    */
   async *read(jobId: string, until: AbortSignal): AsyncGenerator<PlacedEvent[], void> {
     const key = eventsKey(jobId);
@@ -157,7 +157,7 @@ export class EventFeed {
     }
   }
 
-  /** `news` is notified when a job that nobody waits for has ended, and maybe before, unless the announcement is lost. */
+  /** Notifies `news` when a kept job has ended, and sometimes before. The notification may get lost. */
   watchEnd(jobId: string): { news: Condition; leave: () => void } {
     return this.#watch(jobId, true);
   }
@@ -169,7 +169,7 @@ export class EventFeed {
     const isFirst = readers.size === 0;
     readers.add(reader);
     this.#readers.set(channel, readers);
-    // What came before the subscription was not announced. Without one the reader looks by itself.
+    // Events before the subscription caused no notification. If the subscription fails, the reader polls.
     if (isFirst)
       this.#subscriber?.subscribe(channel).then(
         () => reader.news.notify(),
@@ -184,7 +184,7 @@ export class EventFeed {
     return { news: reader.news, leave };
   }
 
-  /** Nobody will read them again. */
+  /** Deletes the events of a job that nobody will read again. */
   forget(jobId: string): void {
     this.#redis.unlink(eventsKey(jobId)).catch(() => undefined);
   }

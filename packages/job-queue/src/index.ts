@@ -1,6 +1,6 @@
 /**
- * The queue between the API and the workers. `JobProducer` (API): `run` a job to its end, `exists`. `JobConsumer` (worker):
- * handle the jobs of one kind. New runs and rounds of paused programs are jobs of the same queue.
+ * The queue between the API and the workers. The API runs jobs with `JobProducer`; a worker handles the jobs of one kind with
+ * `JobConsumer`. New runs and rounds of paused programs are jobs of the same queue.
  */
 export { type ConsumerOptions, type HandleJob, JobConsumer, type StartedJob } from "./consumer.ts";
 export { EventFeed, EventLog } from "./events.ts";

@@ -1,15 +1,15 @@
 /**
- * Jobs that nobody waits for, as Redis keeps them: a record for each, lists of those of a caller, and how they ended. Each change is one
- * script, so that a worker that ends a job and a caller who cancels it agree on which came first.
+ * Kept jobs, which no caller waits for, in Redis: a record with the result for each job, and lists of each caller's jobs. Each
+ * change is one script, so a worker that ends a job and a caller who cancels it agree on which came first.
  */
 import type { Job, JobResult } from "@svc/contracts";
 import { type LuaCommand, luaCommand, type Redis, STORED, storeCall, storedKeys } from "@svc/service-kit";
 import { eventsKey } from "./events.ts";
 import { failed } from "./protocol.ts";
 
-/** How long a job may wait and run; after that nothing is known of it. */
+/** How long a job may wait and run. After that its record expires. */
 const OPEN_LIFE_MS = 24 * 3600 * 1000;
-/** Of the keys and fields of a job in the queue, beside what is to run. */
+/** Size of a job's keys and fields in the queue, in addition to its data. */
 const KEYS_BYTES = 2048;
 const PAGE = 100;
 const CANCELLED = JSON.stringify(failed("execution_cancelled"));
@@ -26,7 +26,7 @@ type Ended = Exclude<KeptStatus, "queued" | "running">;
 /** Times are ms since 1970. */
 export interface KeptJob {
   id: string;
-  /** Of its caller. */
+  /** The namespace of the caller. */
   namespace: string;
   status: KeptStatus;
   created_at: number;
@@ -35,22 +35,22 @@ export interface KeptJob {
   language: string;
   session_id: string;
   request_id: string;
-  /** Once it has ended. */
+  /** The result; present once the job has ended. */
   end?: JobResult;
 }
 
 export const hasEnded = ({ status }: Pick<KeptJob, "status">): boolean =>
   status !== "queued" && status !== "running";
 
-/** What a caller may have; 0: no limit. */
+/** Limits per caller; 0: no limit. */
 export interface MostKept {
-  /** Jobs that have not ended. */
+  /** Most jobs that have not ended. */
   jobs: number;
-  /** Of these, of those that have ended, and of all else that counts with them. */
+  /** Most bytes of unfinished and ended jobs, together with everything else that counts as stored bytes. */
   bytes: number;
 }
 
-/** Where a page of the list goes on. */
+/** One page of the list. `next`: where the next page begins. */
 export interface ListPage {
   jobs: KeptJob[];
   /** Absent: this is the last page. */
@@ -74,7 +74,7 @@ export class KeptJobs {
     this.#remove = luaCommand(redis, "svcRemoveJob", [STORED, script("remove-job")], 6);
   }
 
-  /** Notes a job before it is queued, and counts its bytes until its end. How many of its caller have not ended, with it. */
+  /** Records a job before it is queued, and counts its bytes until its end. Returns the caller's number of unfinished jobs, with this one. */
   async create(job: Job, most: MostKept): Promise<number | "too_many" | "too_much"> {
     const { execution_id: id, output_namespace: namespace, language, session_id, request_id } = job;
     const fields = Object.entries({ namespace, language, session_id, request_id }).flat();
@@ -91,18 +91,21 @@ export class KeptJobs {
     return this.#begin(recordKey(id), Date.now());
   }
 
-  /** It goes back to the queue. One that no runner had a slot for has not started. `cancelled`: somebody has asked for its end. */
+  /** Marks a job that goes back to the queue. It has not started when no runner had a slot. `cancelled`: somebody asked to end it. */
   async giveBack(job: Pick<KeptJob, "id">, result: JobResult): Promise<"queued" | "cancelled"> {
     const hasStarted = result.ok || result.error.code !== "queue_saturated";
     return this.#giveBack(recordKey(job.id), hasStarted ? "started" : "");
   }
 
-  /** Keeps how a job ended for so long, and counts what is stored of it. The first end counts; one that was to end while it ran was cancelled, whatever came of it. */
+  /**
+   * Keeps the result of a job for `lifeMs`, and counts its stored bytes. Only the first end counts. A job that somebody asked to end
+   * while it ran ends as cancelled, whatever its result.
+   */
   async end(job: Pick<KeptJob, "id" | "namespace">, result: JobResult, lifeMs: number): Promise<void> {
     await this.#change(job, statusOf(result), result, lifeMs, "end");
   }
 
-  /** Ends a job that has not started, and notes of one that runs that it is to end. Undefined: it is not known. The status that it had. */
+  /** Ends a queued job, or records that a running one is to end. Returns the status before; undefined for an unknown job. */
   async cancel(
     job: Pick<KeptJob, "id" | "namespace">,
     result: JobResult,
@@ -129,17 +132,17 @@ export class KeptJobs {
     return jobOf(id, await storeCall(() => this.#redis.hgetall(recordKey(id))));
   }
 
-  /** Removes a job that has ended, or is not known any more, and its events; it counts no longer. */
+  /** Removes a job that has ended or whose record expired, with its events. Its bytes no longer count. */
   async remove({ id, namespace }: Pick<KeptJob, "id" | "namespace">): Promise<void> {
     const keys = [recordKey(id), eventsKey(id), listKey(namespace), openKey(namespace)];
     await storeCall(() => this.#remove(...keys, ...storedKeys(namespace), id));
   }
 
-  /** Those of a caller, the newest first, a page at a time. Without their ends. */
+  /** A page of a caller's jobs, the newest first, without their results. */
   async list(namespace: string, after: ListPage["next"]): Promise<ListPage> {
     const newest = after === undefined ? "+inf" : String(after.createdAt);
     const key = listKey(namespace);
-    // Several may be of the same millisecond: the page begins behind the one that it goes on from.
+    // Several jobs may have the same millisecond, so the page begins after the last job of the previous page.
     const found = await storeCall(() =>
       this.#redis.zrevrangebyscore(key, newest, "-inf", "LIMIT", 0, 2 * PAGE + 1),
     );
@@ -152,7 +155,7 @@ export class KeptJobs {
     const last = jobs.at(-1);
     const isLastPage = found.length <= at + PAGE;
     if (last === undefined && !isLastPage) {
-      // Nothing of a whole page is kept any more; what is behind it may be.
+      // All records of this page have expired, but later ones may still exist.
       await forgotten;
       return this.list(namespace, after);
     }
@@ -170,7 +173,7 @@ export class KeptJobs {
     );
   }
 
-  /** Ids of those of a caller that have not ended, the oldest first. */
+  /** Ids of a caller's unfinished jobs, the oldest first. */
   async open(namespace: string): Promise<string[]> {
     return storeCall(() => this.#redis.zrange(openKey(namespace), "0", "-1"));
   }
@@ -203,7 +206,7 @@ function jobOf(id: string, fields: Record<string, string | undefined>): KeptJob 
   };
 }
 
-/** A program that fails or times out has completed its job. */
+/** A job whose program fails or times out counts as completed. */
 export function statusOf(result: JobResult): Ended {
   if (result.ok) return "completed";
   return result.error.code === "execution_cancelled" ? "cancelled" : "failed";

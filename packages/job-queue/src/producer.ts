@@ -1,8 +1,9 @@
 /**
- * Hands jobs to the workers and waits for their results. A lost announcement costs one poll, and polls find that a job has
- * started. A store that takes no writes, as on a full disk, can keep no result: its jobs are given up soon. Deadlines: a job that does not start in JOB_QUEUE_WAIT_MS is removed and never runs; a started one is cancelled at
- * the API's deadline; a client that leaves cancels its job at once. A command that failed may still be done when the store is back: a
- * job whose add or removal failed is cancelled by what is sent behind it.
+ * Hands jobs to the workers and waits for their results. A lost announcement costs one poll; polls also notice that a job has started.
+ * When Redis refuses writes, as on a full disk, it cannot store results, so the producer soon gives its jobs up. Deadlines: a job that
+ * does not start within JOB_QUEUE_WAIT_MS is removed and never runs; a started job is cancelled at the API's deadline; a client
+ * that leaves cancels its job at once. Redis may still execute a failed command when it is back. So after a failed add or
+ * removal, the producer sends a cancellation behind it.
  */
 import { deadlinesFor, findLanguage, type Job, type JobResult, newId, ServiceError } from "@svc/contracts";
 import {
@@ -22,36 +23,36 @@ import { type JobQueue, type JobQueues, type JobState, openQueues } from "./queu
 
 const POLL_MS = 2000;
 const RETRY_SECONDS = "5";
-/** So long after its time in the queue nobody waits for a job any more, however slow the store was. */
+/** This long after the longest wait in the queue, nobody waits for a job any more, however slow Redis was. */
 const LATE_MS = 60_000;
 const FULL =
   "Too many executions wait or run already; this one was not started, and it is safe to repeat it.";
-/** A job that neither waits nor runs nor has a result in this many polls was lost, as is one whose store took no write in them. */
+/** A job is lost after this many polls in a row in which it neither waits, runs nor has a result, or in which Redis refuses writes. */
 const LOST_AFTER_POLLS = 2;
 
-/** This process ends. A job that goes on with a program goes on, and is there for who asks for it again; any other is cancelled. */
+/** This process stops. A job that goes on with a program continues, and its result is kept for a repeated request. Others are cancelled. */
 export class ProducerStopped extends ServiceError {
   constructor() {
     super("shutting_down");
   }
 }
 
-/** A job in the store. */
+/** A job that was sent to Redis. */
 interface Sent {
   id: string;
   queue: JobQueue;
 }
 
-/** A job that is waited for. */
+/** A job whose result this process waits for. */
 interface Waited extends Sent {
   job: Job;
   place: Place;
   /** Notified when the result is in the store. */
   announced: Condition;
   left: AbortSignal;
-  /** By `performance.now()`: the job was in the queue. */
+  /** When the job was in the queue, by `performance.now()`. */
   began: number;
-  /** By `performance.now()`; undefined until the job is known to have started. */
+  /** When the job started, by `performance.now()`; undefined until this process knows that it started. */
   startedAt?: number;
 }
 
@@ -62,9 +63,9 @@ export class JobProducer {
   readonly #queues: JobQueues;
   readonly #channel = `svc:results:${newId()}`;
   readonly #announced = new Map<string, Condition>();
-  /** Of these, the ones that are not first. */
+  /** How many jobs in progress do not have the place `first`. */
   #numbered = 0;
-  /** What the jobs write that are to be read while they run. */
+  /** The events of jobs that have events. */
   readonly feed: EventFeed;
   #isStopped = false;
 
@@ -84,15 +85,15 @@ export class JobProducer {
     await subscriber.subscribe(this.#channel);
   }
 
-  /** Throws when this process has too many jobs in hand for another one. Those that are first do not count, as they are not refused. */
+  /** Throws when this process has too many jobs in progress. Jobs with the place `first` are never refused and do not count. */
   refuseWhenFull(): void {
     const { JOB_QUEUE_LIMIT: most } = this.#config;
     if (most > 0 && this.#numbered >= most) throw saturated(FULL);
   }
 
   /**
-   * Runs a job to its end; one whose id is in the queue already is only waited for. Aborting `left` cancels it. With too many jobs in hand
-   * one that is not first is refused at once.
+   * Adds a job and waits for its end; only waits when a job of this id is already in the queue. Aborting `left` cancels the job.
+   * With too many jobs in progress, it refuses a job at once unless its place is `first`.
    */
   async run(job: Job, left: AbortSignal, place: Place = 1): Promise<JobResult> {
     left.throwIfAborted();
@@ -113,30 +114,30 @@ export class JobProducer {
     }
   }
 
-  /** Counted from when a job was sent: it does not start after that, and its cancellation is kept until then. */
+  /** Time from sending a job in which it may start. Its cancellation mark is kept as long. */
   get #startMs(): number {
     return this.#config.JOB_QUEUE_WAIT_MS + LATE_MS;
   }
 
-  /** Queues a job that nobody waits for. */
+  /** Queues a kept job, which no caller waits for. */
   async submit(job: Job, place: Place): Promise<void> {
     const queue = this.#queueOf(job);
     await this.#orCancel({ id: jobIdOf(job), queue }, () => queue.add(job, { place }));
   }
 
-  /** Where a job is that nobody waits for. */
+  /** The state of a kept job in its queue. */
   async look({ language, id }: Pick<KeptJob, "language" | "id">): Promise<JobState["state"]> {
     return storeCall(async () => (await this.#queueOf({ language }).look(id)).state);
   }
 
-  /** Takes a job that this process may not wait for out of its queue, or tells its worker to end it; one that is not there does not start. */
+  /** Removes a job from its queue, or tells its worker to end it; this process need not wait for it. A missing job will not start later. */
   async cancel(id: string): Promise<void> {
     await storeCall(() => sendCancellation(this.#redis, JOB_CANCELLATIONS, id, this.#startMs));
     const queues = Object.values(this.#queues);
     await storeCall(() => Promise.all(queues.map((queue) => queue.withdraw(id))));
   }
 
-  /** Whether the job waits, runs, or belongs to a round that has just ended. */
+  /** Whether the job waits, runs, has just failed in the queue, or belongs to a further round that has just ended. */
   async exists(job: Job): Promise<boolean> {
     return storeCall(() => this.#queueOf(job).exists(jobIdOf(job)));
   }
@@ -172,7 +173,7 @@ export class JobProducer {
     }
   }
 
-  /** Undefined: the store cannot say. A store that takes no writes will not have the job's result. */
+  /** Undefined when Redis fails. `gone` also when Redis refuses writes, because then it will never have the job's result. */
   async #look({ id, queue }: Waited): Promise<JobState | undefined> {
     try {
       const seen = await queue.look(id);
@@ -185,14 +186,14 @@ export class JobProducer {
     }
   }
 
-  /** Ends the wait of a process that stops, unless there is a result. */
+  /** Ends the wait because the process stops, unless the result is already there. */
   async #leave(waited: Waited): Promise<void> {
     if ((await this.#look(waited))?.state === "ended") return;
     if (waited.place !== "first") await this.#cancel(waited);
     throw new ProducerStopped();
   }
 
-  /** A deadline has passed. Returns when the job turns out to have started in time; it may have ended by now. */
+  /** Handles a passed deadline. Returns only when the job turns out to have started in time; it may have ended by now. */
   async #expire(waited: Waited): Promise<void> {
     const { id, queue } = waited;
     if (waited.startedAt !== undefined) {
@@ -204,7 +205,7 @@ export class JobProducer {
     if (withdrawn.state === "started") waited.startedAt = localStart(withdrawn.at, waited);
   }
 
-  /** The store may still do what has failed, when it is back: the cancellation of the job comes behind it. */
+  /** Redis may still execute a failed command when it is back. So the cancellation of the job is sent after the command. */
   async #orCancel<T>(sent: Sent, operation: () => Promise<T>): Promise<T> {
     try {
       return await storeCall(operation);
@@ -214,7 +215,7 @@ export class JobProducer {
     }
   }
 
-  /** Never rejects. What fails here may still be done, too. */
+  /** Never rejects. Redis may still execute these commands after a failure, too. */
   async #cancel({ id, queue }: Sent): Promise<void> {
     try {
       await Promise.all([
@@ -226,7 +227,7 @@ export class JobProducer {
     }
   }
 
-  /** No one else reads the result; one that cannot be removed expires. */
+  /** Removes a result that nobody else reads. If that fails, the result expires. */
   async #forget({ id, queue }: Waited): Promise<void> {
     try {
       await queue.forgetResult(id);
@@ -235,7 +236,7 @@ export class JobProducer {
     }
   }
 
-  /** Waits for no job any longer: `run` throws ProducerStopped from now on. */
+  /** Ends all waits: `run` throws ProducerStopped from now on, unless the result is already there. */
   stop(): void {
     this.#isStopped = true;
     for (const announced of this.#announced.values()) announced.notify();
@@ -246,19 +247,19 @@ export class JobProducer {
   }
 }
 
-/** Without a message: the code's own, for a job that has waited. */
+/** The code's default message is for a job that has waited in the queue. */
 const saturated = (message?: string) =>
   new ServiceError("queue_saturated", message, { headers: { "retry-after": RETRY_SECONDS } });
 
 /**
- * The start of a job by `performance.now()`; `at`: ms since 1970, by the clock of a worker. A clock that is behind costs no job its time:
- * none has started before it was in the queue. One that goes on with a round may have, and gets its time anew.
+ * The start of a job, by `performance.now()`. `at`: ms since 1970, by the clock of a worker. The start is never before `began`, so a
+ * worker's clock that is behind costs a job no time. A job that was already running then gets its full time again.
  */
 function localStart(at: number, { began }: Pick<Waited, "began">): number {
   return Math.max(began, performance.now() - Math.max(0, Date.now() - at));
 }
 
-/** A run has no effect but its result, so the caller may repeat it. A paused program that is lost is replayed. */
+/** The error for a lost job. A run has no effect but its result, so the caller may repeat it. The API replays a lost paused program. */
 function lost(job: Job): ServiceError {
   return isOfPausedProgram(job)
     ? new ServiceError("sandbox_execution_failed", undefined, { cause: "the job is lost" })

@@ -1,6 +1,6 @@
 /**
- * What producer and consumer agree on. A job is a BullMQ job of the queue of its kind. Its result is a key in Redis of its
- * own, which the consumer announces on the producer's channel: BullMQ would write a return value twice, and keep it in a stream.
+ * The protocol between producer and consumer. A job is a BullMQ job in the queue of its kind. Its result has its own Redis key, and
+ * the consumer announces it on the producer's channel. BullMQ would write a return value twice and keep it in a stream.
  */
 import {
   type ErrorCode,
@@ -21,9 +21,9 @@ export const QUEUE_NAMES = { python: "python-queue", other: "other-queue" } as c
 /** A job in its queue. Times are ms since 1970 by Redis's clock. */
 export const queuedJobSchema = jobSchema.extend({
   enqueued_at: z.number(),
-  /** Redis channel of the API process that waits; absent when no process does. */
+  /** Redis channel of the API process that waits for the result; absent when none waits. */
   reply_to: z.string().optional(),
-  /** It starts until then, or not at all; absent when nobody waits. */
+  /** The job must not start after this time; absent when no process waits for it. */
   start_by: z.number().optional(),
 });
 export type QueuedJob = z.infer<typeof queuedJobSchema>;
@@ -36,18 +36,18 @@ export const JOB_CANCELLATIONS = {
 } as const satisfies CancellationKind;
 
 /**
- * Where a job waits: `first`: before all jobs with a number. A number counts from 1: behind those with a smaller one, and behind those with
- * the same one that came before.
+ * The place of a job in its queue. `first`: before all jobs with a number. Numbers begin at 1: a job waits behind jobs with smaller
+ * numbers, and behind earlier jobs with the same number.
  */
 export type Place = number | "first";
 
 /**
- * For a producer that looks late: a result whose announcement was lost, or went to another replica. That of a further round stays for all
- * of this time, as another replica may wait for the same round, or ask for it after the first one died.
+ * How long a result is kept, for a producer whose announcement was lost or went to another replica. The result of a further round
+ * always stays this long, because another replica may wait for the same round, or ask for it after the first replica died.
  */
 export const RESULT_LIFE_MS = 120_000;
 
-/** In the place of a result that its reader has taken. */
+/** Replaces a result that its reader has read. */
 export const READ = "";
 
 /** Redis key of a result: JSON of JobResult, or READ. */
@@ -55,22 +55,22 @@ export function resultKey(jobId: string): string {
   return `svc:result:${jobId}`;
 }
 
-/** Name of the job in its queue. */
+/** The id of a job in its queue. */
 export function jobIdOf(job: Pick<Job, "execution_id" | "job_id">): string {
   return job.job_id ?? job.execution_id;
 }
 
-/** A further round of a program with tools: another replica may ask for it. The first one is asked for once, as an execution is. */
+/** Whether a job is a further round of a program with tools, which another replica may ask for. Nobody asks for a first round twice. */
 export function isFurtherRound({ job_id, ptc, discard }: Pick<Job, "job_id" | "ptc" | "discard">): boolean {
   return job_id !== undefined && ptc?.round !== 1 && discard === undefined;
 }
 
-/** Whether the job acts on a paused program. It must not start a second time: the program goes on only once. */
+/** Whether the job acts on a paused program. It must not start twice, because the program can resume only once. */
 export function isOfPausedProgram({ resume, discard }: Pick<Job, "resume" | "discard">): boolean {
   return resume !== undefined || discard !== undefined;
 }
 
-/** Whether a job that nobody waits for begins anew: its worker ends, or no runner had a slot for it. */
+/** Whether a kept job goes back to the queue: its worker stops, or no runner had a slot for it. */
 export function goesBack({ kept }: Pick<Job, "kept">, result: JobResult): boolean {
   return kept !== undefined && !result.ok && ["shutting_down", "queue_saturated"].includes(result.error.code);
 }

@@ -1,6 +1,6 @@
 /**
- * The jobs of one kind in the store. A job is added once under its id, and a job that has started cannot be withdrawn. What a job is to run
- * may be megabytes: only its worker reads that.
+ * The queue of one kind of jobs, in Redis. A job is added only once under its id, and a job that has started cannot be withdrawn.
+ * The data of a job may be megabytes, so only its worker reads it.
  */
 import type { Job, JobResult, QueueKind } from "@svc/contracts";
 import { errorText, type Log, type Redis } from "@svc/service-kit";
@@ -19,26 +19,26 @@ import {
 } from "./protocol.ts";
 import { RedisClock } from "./redis-clock.ts";
 
-/** How long the job of a further round stays in the queue when it has ended, so that no replica adds it again. */
+/** How long a failed job, or the ended job of a further round, stays in the queue, so that no replica adds it again. */
 const ENDED_ROUND_SECONDS = 120;
-/** BullMQ's largest priority; jobs with a lower one go before others, those without one first of all. */
+/** BullMQ's largest priority number. Jobs with lower numbers go first, and jobs without one before all others. */
 const MAX_PRIORITY = 2 ** 21;
 /** No one reads the events of the queue. */
 const NO_EVENTS = { streams: { events: { maxLen: 0 } } };
 
 export type JobState =
   | { state: "gone" | "waiting" }
-  /** ms since 1970, by the clock of a worker. */
+  /** `at`: ms since 1970, by the clock of a worker. */
   | { state: "started"; at: number }
   | { state: "ended"; result: JobResult };
 
-/** `gone`: it has ended, or was never there. */
+/** `gone`: the job has ended, or never existed. */
 export type Withdrawn = { state: "removed" | "gone" } | { state: "started"; at: number };
 
 export interface Added {
   /** 1 when it is absent. */
   place?: Place;
-  /** The API process that waits for the result, and how long it may wait for the start, in ms. */
+  /** The channel of the API process that waits for the result, and how long the job may take to start, in ms. */
   awaited?: { replyTo: string; startWithinMs: number };
 }
 
@@ -73,7 +73,7 @@ export class JobQueue {
     );
   }
 
-  /** BullMQ asks for the store's version as it opens a queue; one whose question failed fails for ever, and is replaced. */
+  /** The opened queue. BullMQ asks for Redis's version when it opens a queue. If that failed, the queue never works, so replace it. */
   async #opened(): Promise<Queue<QueuedJob, void>> {
     const queue = this.#queue;
     try {
@@ -88,7 +88,7 @@ export class JobQueue {
     return queue;
   }
 
-  /** A job whose id is in the queue already is left as it is. */
+  /** Adds a job. A job with the same id that is already in the queue stays as it is. */
   async add(job: Job, { place = 1, awaited }: Added = {}): Promise<void> {
     const removed = isFurtherRound(job) ? { age: ENDED_ROUND_SECONDS } : true;
     const enqueued_at = this.#clock.now();
@@ -115,7 +115,7 @@ export class JobQueue {
     return text === null || text === READ ? undefined : (JSON.parse(text) as JobResult);
   }
 
-  /** Its only reader has it. That there was one stays known: a job whose worker could not end it in the queue does not run again. */
+  /** Forgets a result after its only reader has it. READ stays, so that a job that its worker could not close does not run again. */
   async forgetResult(id: string): Promise<void> {
     await this.#redis.set(resultKey(id), READ, "PX", RESULT_LIFE_MS);
   }
@@ -125,12 +125,12 @@ export class JobQueue {
     if (result !== undefined) return { state: "ended", result };
     const times = await this.#times(await this.#opened(), id);
     if (times === undefined) return { state: "gone" };
-    // One that failed in the queue itself has no result.
+    // A job that failed in the queue itself has no result.
     if (times.ended !== undefined) return { state: "ended", result: failed("sandbox_execution_failed") };
     return times.started === undefined ? { state: "waiting" } : { state: "started", at: times.started };
   }
 
-  /** Undefined: the job is not in the queue. Read by name, as BullMQ's `getJob` reads all of the job. */
+  /** Undefined when the job is not in the queue. Reads single fields, because BullMQ's `getJob` reads the whole job. */
   async #times(queue: Queue, id: string): Promise<{ started?: number; ended?: number } | undefined> {
     const names = ["timestamp", "processedOn", "finishedOn"];
     const [added, started, ended] = await this.#redis.hmget(queue.toKey(id), ...names);
@@ -148,7 +148,7 @@ export class JobQueue {
     return isRemoved ? { state: "removed" } : { state: "started", at: Date.now() };
   }
 
-  /** Whether the job waits, runs, or belongs to a round that has just ended. */
+  /** Whether the job waits, runs, has just failed in the queue, or belongs to a further round that has just ended. */
   async exists(id: string): Promise<boolean> {
     return (await (await this.#opened()).getJobState(id)) !== "unknown";
   }

@@ -1,8 +1,8 @@
 /**
- * The time by Redis's clock, for producers and consumers on machines whose clocks differ. Redis is asked at each new connection and, while
- * the time is wanted, once a minute: its clock may be set. In between, time passes by a clock of this process that nobody sets. An answer
- * that this time explains, between its question and its arrival, changes nothing: processes of one machine have one clock, to the
- * microsecond. Until the first answer it is this machine's time.
+ * The time by Redis's clock, for producers and consumers on machines whose clocks differ. It asks Redis at each new connection and,
+ * while it is used, once a minute, because Redis's clock may be set. In between it uses the monotonic clock of this process. It
+ * keeps its offset when a reply fits it within the round trip, so processes on one machine agree to the microsecond.
+ * Until the first reply it returns this machine's time.
  */
 import type { Redis } from "@svc/service-kit";
 
@@ -10,7 +10,7 @@ const ASK_EVERY_MS = 60_000;
 
 export class RedisClock {
   readonly #redis: Redis;
-  /** What Redis's clock is ahead of this machine's. */
+  /** How far Redis's clock is ahead of this machine's. */
   #aheadMs = 0;
   #askedMs = Number.NEGATIVE_INFINITY;
 
@@ -20,7 +20,7 @@ export class RedisClock {
     if (redis.status === "ready") this.#ask();
   }
 
-  /** In ms since 1970, with a fraction. */
+  /** Milliseconds since 1970, with fractions. */
   now(): number {
     const sinceMs = performance.now() - this.#askedMs;
     if (sinceMs > ASK_EVERY_MS && this.#redis.status === "ready") this.#ask();

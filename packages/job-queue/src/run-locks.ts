@@ -1,6 +1,6 @@
 /**
- * Renews the locks of the jobs that run in this process, by timers: BullMQ does so by the time of day, and renews none for as long as a
- * clock was set back. A run whose lock was lost is aborted: another worker may have its job.
+ * Renews the locks of the jobs that run in this process, by timers. BullMQ would do so by the wall clock: after a clock was set back,
+ * it would renew none for that time. A run whose lock was lost is aborted, because another worker may have its job.
  */
 import { type CancellableRun, errorText, type Log } from "@svc/service-kit";
 
@@ -11,10 +11,10 @@ const RENEW_MS = 1500;
 export class LockLostError extends Error {}
 
 interface LockedRun {
-  /** Of its job. */
+  /** The id of the job. */
   id: string;
   run: CancellableRun;
-  /** 0: the lock is not this run's any more. */
+  /** Resolves with 0 when this run has lost the lock. */
   renew: () => Promise<number>;
 }
 
@@ -26,7 +26,7 @@ export class RunLocks {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  /** `onRenewed`: told of the jobs whose locks were renewed together. */
+  /** `onRenewed`: called with the ids of the jobs whose locks were renewed together. */
   constructor(log: Log, queue: string, onRenewed: (jobIds: string[]) => void) {
     this.#log = log;
     this.#queue = queue;
@@ -40,7 +40,7 @@ export class RunLocks {
     return () => this.#runs.delete(run);
   }
 
-  /** The next renewal follows on the one before, however long a store is away. */
+  /** Schedules the next renewal only after the previous one has ended, however long Redis is away. */
   #schedule(): void {
     this.#timer = setTimeout(async () => {
       await this.#renewAll();
@@ -55,7 +55,7 @@ export class RunLocks {
     if (ids.length > 0) this.#onRenewed(ids);
   }
 
-  /** Whether the run has its lock. One that ended meanwhile has none, as it should be. */
+  /** Whether the run still has its lock. A run that ended meanwhile correctly has none. */
   async #renew(locked: LockedRun): Promise<boolean> {
     const { id, run, renew } = locked;
     try {

@@ -1,8 +1,8 @@
 /**
- * The life of a process of one or more components: configuration, logs, metrics, signals. `runComponent` is the whole of a
- * main.ts; `runComponents` starts several side by side, each with a configuration, log and metrics of its own.
+ * The life cycle of a process with one or more components: configuration, logs, metrics, signals. `runComponent` is all that a
+ * main.ts calls. `runComponents` starts several side by side; each has its own configuration, log and metrics.
  * SIGTERM and SIGINT stop the components in the order of their list, each within its SHUTDOWN_GRACE_MS. A second signal exits
- * at once. An uncaught error stops all of them in the same order, each within FAILED_GRACE_MS.
+ * at once. An uncaught error stops all components in the same order, each within FAILED_GRACE_MS.
  */
 import type { Registry } from "prom-client";
 import {
@@ -31,7 +31,7 @@ export interface Context {
   lifecycle: Lifecycle;
   /** Absent: it speaks plain HTTP. */
   tls?: TlsIdentity | undefined;
-  /** Absent: nothing is traced. */
+  /** Absent when tracing is off. */
   tracing?: Tracing | undefined;
 }
 
@@ -44,13 +44,13 @@ export interface Running {
 export interface Part {
   name: Component;
   start: (context: Context) => Promise<Running>;
-  /** Descriptor that its log lines go to; standard output by default. */
+  /** File descriptor for its log lines; standard output by default. */
   logDescriptor?: number;
 }
 
 interface Started {
   context: Context;
-  /** Absent until the start is done. */
+  /** Absent until the component has started. */
   running?: Running;
 }
 
@@ -58,7 +58,7 @@ const EXIT_CONFIGURATION = 78;
 const EXIT_FAILED = 70;
 /** Long enough for most runs; a process in an unknown state is not kept for the longest ones. */
 const FAILED_GRACE_MS = 5000;
-/** `stop` gives up by itself after the grace time. */
+/** Extra time beyond the grace time, after which `stop` should have given up by itself. */
 const STOP_MARGIN_MS = 2000;
 
 export function runComponent(name: Component, start: Part["start"]): Promise<void> {
@@ -114,7 +114,7 @@ function createContexts(parts: readonly Part[]): Context[] {
   });
 }
 
-/** The runner, or the launcher in its place, is a process of its own in each topology. */
+/** Ignores the runner and the launcher, which are separate processes in each topology. */
 function isOtherTopology(names: readonly Component[], { SVC_TOPOLOGY }: Config): boolean {
   if (names.includes("runner") || names.includes("launcher") || !process.env.SVC_TOPOLOGY) return false;
   return SVC_TOPOLOGY !== (names.length > 1 ? "combined" : "separate");
@@ -130,7 +130,7 @@ async function startPart(part: Part, started: Started): Promise<void> {
     started.running = await part.start(started.context);
   } catch (error) {
     if (error instanceof ConfigError) refuseConfiguration([part], error);
-    // There is no caller yet, and its paths and names are what an operator has to know.
+    // The full message is safe: no caller has sent anything yet, and the operator needs its paths and names.
     log.fatal({ err: loggedError(error, ({ message }) => message) }, "start failed");
     process.exit(1);
   }
@@ -164,7 +164,7 @@ function endOnSignalsAndErrors(started: readonly Started[]): void {
   for (const event of ["uncaughtException", "unhandledRejection"]) process.on(event, onUncaught);
 }
 
-/** Answers whether it stopped in time. One that still starts is left as it is. */
+/** Returns whether the component stopped in time. A component that is still starting counts as stopped. */
 async function stopPart({ context, running }: Started, limitMs: number): Promise<boolean> {
   const { log, lifecycle } = context;
   lifecycle.state = "stopping";
@@ -179,7 +179,7 @@ async function stopPart({ context, running }: Started, limitMs: number): Promise
   return inTime;
 }
 
-/** Where an error was thrown. Its message may quote what a caller or a program has sent. */
+/** Type, code and stack of an error. Leaves out the message, which may quote a caller or a program. */
 function withoutMessage(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error };
   const { code } = error as NodeJS.ErrnoException;
@@ -195,7 +195,7 @@ function refusingBadConfiguration<T>(parts: readonly Part[], load: () => T): T {
   }
 }
 
-/** `start` may find a configuration wrong as well, such as a key file that holds no key. */
+/** Also for problems that `start` finds, such as a key file without a key. */
 function refuseConfiguration(parts: readonly Part[], error: ConfigError): never {
   process.stderr.write(`${parts.map(({ name }) => name).join(", ")}: ${error.message}\n`);
   process.exit(EXIT_CONFIGURATION);

@@ -1,18 +1,18 @@
-/** Lets one task wait until another has something for it. */
+/** A condition: one task waits until another notifies it. */
 
 export class Condition {
   #isNotified = false;
   #wake: (() => void) | undefined;
 
-  /** Ends the current wait, or the next one: a notification before the wait is not lost. */
+  /** Ends the current wait, or the next one if there is none: an early notification is not lost. */
   notify(): void {
     this.#isNotified = true;
     this.#wake?.();
   }
 
   /**
-   * Resolves at the next notification, at once if there was one since the last wait, after `ms`, or when the signal aborts.
-   * True after a notification. One wait at a time.
+   * Resolves at the next notification, after `ms`, or when the signal aborts. Resolves at once if a notification came since the last
+   * wait. The result is true after a notification. Only one wait at a time.
    */
   async wait({ ms, signal }: { ms?: number; signal?: AbortSignal } = {}): Promise<boolean> {
     if (!this.#isNotified && signal?.aborted !== true) {

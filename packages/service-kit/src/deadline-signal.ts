@@ -1,6 +1,6 @@
 /**
- * The signal of one piece of work: aborted by its caller's, or when its time is over. It lets go of both when the work ends;
- * AbortSignal.timeout() would hold its timer, and all that is tied to it, until the deadline.
+ * An AbortSignal for one piece of work. It aborts when the caller's signal aborts or when the time is over. `end` releases the
+ * timer and the listener; AbortSignal.timeout() would hold its timer, and everything attached to it, until the deadline.
  */
 export class DeadlineSignal {
   readonly #controller = new AbortController();
@@ -22,7 +22,7 @@ export class DeadlineSignal {
     return this.#controller.signal;
   }
 
-  /** Its time was over before anything else ended it. */
+  /** Whether the time was over before anything else ended the work. */
   get isLate(): boolean {
     return this.#isLate;
   }

@@ -1,6 +1,6 @@
 /**
- * A component listens once it is prepared, so that nobody is refused while it is replaced. What it needs may be away for long: from
- * then on it listens all the same, is alive and not ready, and answers requests with 503 `starting_up`.
+ * A component listens once it is prepared, so that no caller is refused while a process is replaced. If its dependencies are
+ * missing for longer, it listens all the same. Then it is alive but not ready, and answers requests with 503 `starting_up`.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 

@@ -1,6 +1,7 @@
 /**
- * Logging: JSON lines on standard output, or on a descriptor. Never code, file contents, names of files, tokens or tool
- * arguments: of an error there is what logged-error.ts says. A line is written before the call returns. A full disk costs lines, and never ends a process.
+ * Logging: JSON lines on standard output or on a file descriptor. They never contain code, file contents, file names, tokens or tool
+ * arguments. logged-error.ts decides what they contain of an error. Each call writes its line before it returns.
+ * A full disk loses lines, but never ends a process.
  */
 import { randomUUID } from "node:crypto";
 import { type Logger, pino } from "pino";
@@ -12,7 +13,7 @@ import { framesOf, loggedError } from "./logged-error.ts";
 export type Log = Logger;
 
 const SANDBOX_LEVELS = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;
-/** Kept for the next attempt when writing fails; further lines are dropped. */
+/** When writing fails, this much is kept for the next attempt. Further lines are dropped. */
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
 export function createLog(component: Component, config: Config, descriptor = 1): Log {
@@ -32,8 +33,8 @@ export function createLog(component: Component, config: Config, descriptor = 1):
 }
 
 /**
- * Warnings of Node.js and of libraries become lines of the log, where Node would print text. The stack says who caused one;
- * no warning quotes what a caller has sent.
+ * Logs warnings of Node.js and of libraries as JSON lines; Node would print them as text. The stack shows the cause of a warning.
+ * Warnings never quote anything that a caller has sent.
  */
 export function logWarnings(log: Log): void {
   process.removeAllListeners("warning");

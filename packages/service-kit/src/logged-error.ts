@@ -1,16 +1,16 @@
 /**
- * What the log says of an error: its kind, code and place, and its message without a word of a caller. What else an error carries, as
- * `details` or the command that Redis refused, holds names of files, tenants and users, and is left out.
+ * What the log contains of an error: its type, code and stack, and its message without text from callers. All other fields are left
+ * out. Some of them, such as `details` or the command that Redis refused, contain names of files, tenants and users.
  */
 import { ERRORS, ServiceError } from "@svc/contracts";
 
-/** An error within an error within an error. */
+/** Most nested causes of an error. */
 const MAX_CAUSES = 5;
 const MAX_TEXT = 500;
-/** From the first quotation mark to the last one, which a quoted text may hold itself. An apostrophe is none. */
+/** From the first to the last quotation mark, because quoted text may contain quotation marks. Apostrophes within words do not count. */
 const QUOTED = /(?<![A-Za-z])["'`].*["'`]/s;
 
-/** Of anything that was caught; what is no error is as it is. */
+/** Converts anything that was caught. A value that is not an Error stays as it is. */
 export function loggedError(error: unknown, textOf: (error: Error) => string = errorText): unknown {
   return logged(error, textOf, MAX_CAUSES);
 }
@@ -31,7 +31,7 @@ function logged(error: unknown, textOf: (error: Error) => string, left: number):
 /** The message of an error as the log may show it. */
 export function errorText(error: unknown): string {
   if (error instanceof ServiceError) return ERRORS[error.code].message;
-  // It repeats, in various ways, the text that was read.
+  // Messages of a SyntaxError quote the parsed text in various ways.
   if (error instanceof SyntaxError) return "the text cannot be read";
   if (!(error instanceof Error)) return String(error);
   const { issues } = error as { issues?: unknown };
@@ -39,7 +39,7 @@ export function errorText(error: unknown): string {
   return error.message.replace(QUOTED, "…").slice(0, MAX_TEXT);
 }
 
-/** The lines of a stack that say where; its first ones are the message. */
+/** The stack frames only: a stack begins with the message, which may quote a caller. */
 export function framesOf({ stack = "", message }: Error): string {
   const behind = stack.indexOf(message) + message.length;
   const frames = stack.slice(behind).split("\n");

@@ -1,4 +1,7 @@
-/** Maps a list with at most `limit` operations at once; results in order. The first failure ends it, after those under way. */
+/**
+ * Maps a list with at most `limit` concurrent operations, and returns the results in order. After a failure it starts no more
+ * operations, waits for those in progress, and rejects.
+ */
 export async function mapLimited<T, R>(
   items: readonly T[],
   limit: number,

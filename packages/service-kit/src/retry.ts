@@ -1,10 +1,13 @@
-/** Repeats a task that fails for a moment. The caller's policy says which failures are repeated, and after which pause. */
+/** Retries a task after transient failures. The caller's retry policy decides which failures to retry, and with which backoff. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** The pause in ms before the next attempt; undefined when the failure is final. `failures` counts from 1. */
 export type PauseAfter = (error: unknown, failures: number) => number | undefined;
 
-/** Resolves with the first success. Rejects with a final failure; after an abort with the signal's reason, in a pause with an AbortError. */
+/**
+ * Resolves with the first success. Rejects with the final failure. When the signal aborts during an attempt that fails, it rejects
+ * with the signal's reason; during a pause, with an AbortError.
+ */
 export async function retry<T>(
   task: () => Promise<T>,
   pauseAfter: PauseAfter,

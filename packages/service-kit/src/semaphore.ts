@@ -1,6 +1,6 @@
 /**
- * Bounds what happens at once: each task holds one unit, or as many as it weighs, and tasks start in the order of asking.
- * The queue may be bounded in length and in time; `refusal` makes the error of a task that does not start for that reason.
+ * A weighted semaphore. Each task holds as many units as it weighs, by default one, and tasks start in the order of their calls.
+ * The queue can be bounded in length and waiting time; `refusal` makes the error of a task that exceeds these bounds.
  */
 export interface SemaphoreOptions {
   units: number;
@@ -22,7 +22,7 @@ export class Semaphore {
     this.#free = options.units;
   }
 
-  /** A task that weighs more than all units holds them all. One whose caller has `left` while it waits is refused at once. */
+  /** A task that weighs more than all units holds all of them. When `left` resolves while the task waits, it is refused at once. */
   async run<T>(task: () => Promise<T>, weight = 1, left?: Promise<void>): Promise<T> {
     const held = Math.min(weight, this.#options.units);
     if (this.#waiters.size === 0 && held <= this.#free) this.#free -= held;
@@ -41,10 +41,10 @@ export class Semaphore {
     return new Promise((resolve, reject) => {
       const giveUp = () => {
         clearTimeout(timer);
-        // It may have started.
+        // The task may already have started.
         if (!this.#waiters.delete(waiter)) return;
         reject(queue?.refusal() ?? new Error("the caller has left"));
-        // The next may be lighter.
+        // The next task may be lighter and fit now.
         this.#startWaiters();
       };
       const timer = queue && setTimeout(giveUp, queue.waitMs);

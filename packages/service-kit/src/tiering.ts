@@ -1,11 +1,9 @@
 /**
- * When V8 compiles a function for speed. Its own limits suit loops: a function must have been called some hundred
- * times since it last met a value of a new shape. What a request calls once or twice is interpreted for thousands of
- * requests, and one new shape begins the count anew. These limits suit a service: the steady state is reached
- * after some hundred requests, and the first hundred pay for it with a few milliseconds each of compiling beside them.
- *
- * Set while the process runs, not on its command line: there they are part of the key of Node's compile cache, which is
- * written without them.
+ * Makes V8 optimise functions sooner. By default a function needs some hundred calls since it last met a value of a new shape. A
+ * function that a request calls once or twice stays interpreted for thousands of requests, and one new shape restarts the count.
+ * With these limits the service reaches its steady state after some hundred requests. The first hundred pay for it: compiling
+ * beside them costs each a few milliseconds. Set at run time, because flags on the command line are part of the key of
+ * Node's compile cache, which is written without them.
  */
 import { setFlagsFromString } from "node:v8";
 
@@ -16,7 +14,7 @@ const LIMITS = {
   "minimum-invocations-after-ic-update": 10,
 } as const;
 
-/** For the whole process and for good. Called once, before the first request. */
+/** Affects the whole process and cannot be undone. Call it once, before the first request. */
 export function compileWhatRequestsCall(): void {
   for (const [flag, calls] of Object.entries(LIMITS)) setFlagsFromString(`--${flag}=${calls}`);
 }

@@ -1,6 +1,6 @@
 /**
- * The connections that change ledger records, and nothing else: opened when they are first needed, up to a limit. One on
- * which a command failed is closed, so that a command that is still on its way through it is not sent again.
+ * A pool of connections only for changes of ledger records. It opens them on demand, up to a limit. After a failed command it
+ * closes the connection, so that a command in flight there is not sent again.
  */
 
 import { Semaphore, type SemaphoreOptions } from "@svc/service-kit/semaphore";

@@ -1,12 +1,12 @@
 /**
- * Records as this process last saw them. A change built on such a copy takes one round trip: the store refuses it when the
- * copy is no longer the record. A copy decides nothing, but that a record which the store holds in an earlier revision has
- * been lost there. Bounded; the oldest goes first.
+ * A cache of records as this process last saw them. A change that is based on a cached record takes one round trip: Redis
+ * refuses it when the record has changed. The cache decides only one thing: when Redis holds an earlier revision than the
+ * cache, Redis has lost changes. Bounded; evicts the record that was remembered longest ago.
  */
 import type { LedgerRecord } from "./rules.ts";
 
 const MAX_RECORDS = 1024;
-/** Records with longer texts are read anew each time. */
+/** Longer records are not cached. */
 const MAX_CHARS = 64 * 1024;
 
 export class KnownRecords {

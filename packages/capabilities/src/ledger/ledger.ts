@@ -1,7 +1,7 @@
 /**
- * The egress ledger in Redis: one record per grant, the truth about whether a grant is still good and how much remains of its
- * budgets. Only the gateway uses it. Every change is a compare-and-swap on the record's revision, so changes of several
- * gateways never overwrite each other; changes of one gateway to one grant share swaps. The rules are `rules.ts`.
+ * The egress ledger in Redis: one record per grant. It is the source of truth about whether a grant is valid and what remains of
+ * its budgets. Only the gateway uses it. Every change is a compare-and-swap on the record's revision, so gateways never overwrite
+ * each other's changes. Changes of one gateway to the same grant share swaps. `rules.ts` has the rules.
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,29 +15,29 @@ const SWAP = readFileSync(new URL("./swap.lua", import.meta.url), "utf8");
 const MAX_TRIES = 32;
 /** After so many lost swaps a change asks for a turn. */
 const TRIES_WITHOUT_TURN = 2;
-/** Another change has its turn for about as long as it takes to ask the store once. */
+/** The turn of another change lasts about one round trip to Redis. */
 const MAX_PAUSE_MS = 10;
 const MAX_WAITING = 1024;
 const MAX_WAIT_MS = 5000;
-/** So many other changes may come between a change whose answer was lost and its second arrival at the store. */
+/** A change whose reply was lost is sent again. It is recognised if fewer than this many other changes came in between. */
 const KEPT_CHANGES = 16;
-/** Is the head of no record: the swap becomes a look. */
+/** Matches the head of no record, so that the swap only reads. */
 const NO_HEAD = "-";
 
 export interface LedgerOptions {
-  /** Makes a connection. */
+  /** Opens a connection to Redis. */
   open: () => Redis;
   connections: number;
   graceSeconds: number;
   waiting?: number;
   waitMs?: number;
-  /** Called for each change that another gateway's overtook, and that is made again. */
+  /** Called for each change that must be repeated because another gateway changed the record first. */
   onConflict?: () => void;
 }
 
 /**
- * Makes the new record from the old one, or gives the old one back when there is nothing to change, or throws to refuse.
- * May be called several times. Without a record it gives undefined or throws.
+ * Returns the new record for an old one, or the old one itself when there is nothing to change. Throws to refuse the change.
+ * Without a record it returns undefined or throws. The ledger may call it several times.
  */
 export type LedgerRule = (record: LedgerRecord | undefined) => LedgerRecord | undefined;
 
@@ -69,7 +69,7 @@ const turnKey = (grantId: string) => `svc:egress:turn:${grantId}`;
 export class Ledger {
   readonly #options: LedgerOptions;
   readonly #connections: Connections<Swapper>;
-  /** For each grant whose record is being changed: the calls that wait for that. */
+  /** For each grant whose record is being changed: the calls that wait for the end of that change. */
   readonly #waiting = new Map<string, Call[]>();
   readonly #known = new KnownRecords();
 
@@ -93,7 +93,7 @@ export class Ledger {
     if (!(await this.registerOnce(grant, now))) throw new Error("a grant was registered twice");
   }
 
-  /** Stores the record of a grant, if there is none of its id: false when there is. */
+  /** Stores the record of a grant. False when a record of its id exists already. */
   async registerOnce(grant: RecordedGrant, now: number): Promise<boolean> {
     const [isNew] = await this.#store([grant], now);
     return isNew === true;
@@ -104,7 +104,7 @@ export class Ledger {
     if ((await this.#store(grants, now)).includes(false)) throw new Error("a grant was registered twice");
   }
 
-  /** For each grant whether there was no record of its id. */
+  /** For each grant: whether its record is new. An existing record stays as it is. */
   async #store(grants: readonly RecordedGrant[], now: number): Promise<boolean[]> {
     const records = grants.map((grant) => {
       const record = newRecord(grant, newId());
@@ -126,15 +126,15 @@ export class Ledger {
     return stored;
   }
 
-  /** The record as it is now. */
+  /** The current record. */
   find(grantId: string): Promise<LedgerRecord | undefined> {
     return this.change(grantId, (record) => record);
   }
 
   /**
-   * Changes the record by a rule and gives the record that then holds. The rule's refusal is thrown only when it was made
-   * of the record as the store has it, or of a later one that the store has lost. Changes of one grant that wait for each
-   * other are made in one swap. Throws `ledger_conflict` when the record keeps changing or too many wait.
+   * Changes the record by a rule and returns the resulting record. Throws the rule's refusal only when the rule saw the record
+   * in Redis, or a later one that Redis has lost; never because of an outdated cached record. Waiting changes of one grant share a
+   * swap. Throws `ledger_conflict` when the record keeps changing or too many changes wait.
    */
   change(grantId: string, rule: LedgerRule): Promise<LedgerRecord | undefined> {
     const waiting = this.#waiting.get(grantId);
@@ -150,7 +150,7 @@ export class Ledger {
     this.#connections.close();
   }
 
-  /** Makes the change of a call, then those that came meanwhile, until none waits. */
+  /** Makes the change of the first call, then the changes that came meanwhile, until none waits. */
   async #serve(grantId: string, first: Call): Promise<void> {
     for (let calls = [first]; calls.length > 0; calls = this.#waiting.get(grantId) ?? []) {
       this.#waiting.set(grantId, []);
@@ -195,12 +195,12 @@ export class Ledger {
       const stored = outcome === -1 ? undefined : (JSON.parse(storedText) as LedgerRecord);
       chars = storedText.length;
       current = true;
-      // The swap was made, but its answer was lost with the connection, and it was sent again.
+      // This change is already in the record: its reply was lost with the connection, and the command was sent again.
       if (stored?.changes.includes(change)) {
         return { record: this.#remember(grantId, stored, chars), refusals };
       }
       if (next !== undefined && head !== NO_HEAD) this.#options.onConflict?.();
-      // A store that crashed may have forgotten changes that it had confirmed: what this process saw of them still counts.
+      // After a crash Redis may have lost confirmed changes. The later revision that this process saw still counts.
       record = stored !== undefined && known !== undefined && stored.rev < known.rev ? known : stored;
       head = stored === undefined ? NO_HEAD : headOf(stored);
       othersTurn = turn !== "" && turn !== change;
@@ -215,7 +215,7 @@ export class Ledger {
   }
 }
 
-/** What the rules make of the record, one after the other; a refused one changes nothing. */
+/** Applies the rules one after the other. A refused rule changes nothing. */
 function applied(calls: readonly Call[], from: LedgerRecord | undefined): Applied {
   let record = from;
   const refusals = new Map<Call, unknown>();
@@ -229,7 +229,7 @@ function applied(calls: readonly Call[], from: LedgerRecord | undefined): Applie
   return { record, refusals };
 }
 
-/** The next revision. `rev` and `changes` open the text of a record: the swap compares them there. */
+/** The next revision of a record. `rev` and `changes` come first in its JSON text, because the swap compares that prefix. */
 function revised({ rev, changes, ...rest }: LedgerRecord, change: string): LedgerRecord {
   return { rev: rev + 1, changes: [change, ...changes.slice(0, KEPT_CHANGES - 1)], ...rest };
 }

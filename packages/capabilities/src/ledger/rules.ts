@@ -1,11 +1,11 @@
 /**
- * The rules of the egress ledger: what a record holds, whether a grant is still good, what a request costs, and what a
- * failed upload gives back. Pure: each rule makes a new record from an old one; `rev` and `change` are the adapter's.
+ * The rules of the egress ledger: what a record holds, whether a grant is still valid, what a request costs, and what a failed
+ * upload gives back. Pure: each rule makes a new record from an old one. `ledger.ts` updates `rev` and `changes`.
  */
 import { CLOCK_SKEW_SECONDS } from "../envelope.ts";
 import type { Grant } from "../grant.ts";
 
-/** One id may be tried so often without a known failure; a runner repeats a call fewer times. */
+/** Most attempts to upload one id without a known failure. A runner retries a call fewer times. */
 const MAX_TRIES = 16;
 
 export interface RestoreOutcome {
@@ -14,7 +14,7 @@ export interface RestoreOutcome {
   reason?: string | undefined;
 }
 
-/** The reservation of one file id, and its attempts that may have succeeded. Without attempts the reservation ends. */
+/** The reservation of one file id. `tries`: attempts that may have succeeded. When none is left, the reservation ends. */
 export interface Reserved {
   id: string;
   bytes: number;
@@ -22,9 +22,9 @@ export interface Reserved {
 }
 
 export interface LedgerRecord {
-  /** Counts the changes. */
+  /** Number of changes so far. */
   rev: number;
-  /** Random names of the latest changes, the newest first: who lost the answer to a change knows it again by these. */
+  /** Random ids of the latest changes, the newest first. A process that lost the reply to a change recognises it by these. */
   changes: string[];
   status: "active" | "revoked";
   grant_id: string;
@@ -41,11 +41,11 @@ export interface LedgerRecord {
   read_count: number;
   upload_count: number;
   tool_call_count: number;
-  /** The tool calls that were counted: a repeat of one costs nothing. */
+  /** Ids of the counted tool calls. A repeated call costs nothing. */
   tool_call_ids: string[];
   uploaded_bytes: number;
   output_file_ids: string[];
-  /** One for each output file, and one for the snapshot. */
+  /** One reservation for each output file, and one for the snapshot. */
   uploads: Reserved[];
   snapshot_object_id?: string;
   revoked_at?: number;
@@ -64,20 +64,20 @@ export type LedgerRefusal =
   | "upload_bytes"
   | "file_id_reused";
 
-/** One attempt to store a file: its id, the bytes reserved before its body is read, and the name of the attempt. */
+/** One attempt to store a file. `bytes`: reserved before the body is read. `attempt`: a name for this attempt. */
 export interface Upload {
   fileId: string;
   bytes: number;
   attempt: string;
 }
 
-/** What a request uses. Listing and reading are `reads`; each of several reads or tool calls counts as a request. */
+/** What a request costs. `reads` are listings and downloads. Each single read or tool call counts as one request. */
 export type Charge =
   | { kind: "reads"; count: number }
   | { kind: "tool_calls"; callIds: readonly string[] }
   | ({ kind: "write" } & Upload);
 
-/** What a record takes over from its grant. */
+/** The part of a grant that its record contains. */
 export type RecordedGrant = Omit<Grant, "iat" | "tenant_id" | "user_id" | "session_key">;
 
 export function newRecord(grant: RecordedGrant, change: string): LedgerRecord {
@@ -121,7 +121,7 @@ export function ledgerVerdict(
   return undefined;
 }
 
-/** The record after a request, or the budget that has no room for it. A refused request costs nothing. */
+/** The record after a request, or the reason for a refusal, such as an exhausted budget. A refused request costs nothing. */
 export function charge(record: LedgerRecord, cost: Charge): LedgerRecord | LedgerRefusal {
   if (cost.kind === "write") return reserve(record, cost);
   if (cost.kind === "tool_calls") return count(record, cost.callIds);
@@ -141,7 +141,7 @@ const withReads = (record: LedgerRecord, reads: number): LedgerRecord => ({
   read_count: record.read_count + reads,
 });
 
-/** Counts those tool calls that were not counted yet: all of them, or none when a budget has no room. */
+/** Counts all tool calls that were not counted yet, or none when a budget has no room for all. */
 function count(record: LedgerRecord, callIds: readonly string[]): LedgerRecord | LedgerRefusal {
   const counted = new Set(record.tool_call_ids);
   const fresh = [...new Set(callIds)].filter((id) => !counted.has(id));
@@ -154,8 +154,8 @@ function count(record: LedgerRecord, callIds: readonly string[]): LedgerRecord |
 }
 
 /**
- * Sets aside what an upload needs. A repeat of an id costs its request only: what the id needs is set aside already, and
- * storage takes nothing but the same object again. The snapshot is no output file and costs no request.
+ * Reserves what an upload needs. A repeated upload of an id costs only its request: the rest is already reserved, and storage
+ * accepts only the same object again. The snapshot does not count as an output file and costs no request.
  */
 function reserve(record: LedgerRecord, upload: Upload): LedgerRecord | LedgerRefusal {
   const { fileId, bytes, attempt } = upload;
@@ -179,7 +179,7 @@ function reserve(record: LedgerRecord, upload: Upload): LedgerRecord | LedgerRef
   };
 }
 
-/** Replaces the bytes set aside for an upload by those that it really had. */
+/** Replaces the reserved bytes of an upload by its real size. */
 export function settle(record: LedgerRecord, { fileId }: Upload, real: number): LedgerRecord {
   const known = record.uploads.find(({ id }) => id === fileId);
   if (known === undefined || known.bytes === real) return record;
@@ -188,8 +188,8 @@ export function settle(record: LedgerRecord, { fileId }: Upload, real: number): 
 }
 
 /**
- * Takes note that a try failed for certain. When no other try of its id may have stored the file, what was set aside is
- * given back: bytes, file id, upload count. The request stays counted.
+ * Records that an attempt definitely failed. When no other attempt of its id may have stored the file, the reservation ends:
+ * bytes, file id and upload count are refunded. The request stays counted.
  */
 export function refund(record: LedgerRecord, { fileId, attempt }: Upload): LedgerRecord {
   const known = record.uploads.find(({ id }) => id === fileId);

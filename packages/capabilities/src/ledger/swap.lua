@@ -1,15 +1,15 @@
--- Purpose: change the ledger record of a grant: the one way in which a record is ever changed.
--- Guarantee: atomic; the record is replaced only when it still is the revision that the caller changed; its expiry is kept;
---   a record that is gone is not made anew. A change that lost twice gets a turn: until it is made, or for TURN_MS, no other
---   change is, so that none starves behind gateways that write without a pause.
+-- Purpose: change the ledger record of a grant. Nothing else ever changes a record.
+-- Guarantee: atomic. Replaces the record only when it still has the revision that the caller changed, and keeps its expiry.
+--   Never recreates a missing record. A change that lost twice gets a turn: until it is made, or for TURN_MS, no other change is
+--   made. So no change starves while gateways write without a pause.
 -- KEYS[1]: svc:egress:grant:<grant id>
--- KEYS[2]: svc:egress:turn:<grant id>, whose turn it is
--- ARGV[1]: the head of the known record's text, which holds `rev` and `changes`; "-" matches none and so only reads.
+-- KEYS[2]: svc:egress:turn:<grant id>, the id of the change that has the turn
+-- ARGV[1]: the head of the known record's text, which holds `rev` and `changes`; "-" matches no record, so the script only reads.
 -- ARGV[2]: the text of the changed record.
 -- ARGV[3]: the id of the change.
 -- ARGV[4]: 1 to ask for a turn, else 0.
--- Returns: {1} when the record was replaced, {-1} when there is none, else {0, the text of the record as it is, whose turn it is or ''}.
--- Far more than a round trip, and far less than all attempts of a change: a holder that needs its turn no longer does not give it back.
+-- Returns: {1} when the record was replaced, {-1} when there is none, else {0, the current text, the change that has the turn or ''}.
+-- Far longer than a round trip, and far shorter than all attempts of a change: a holder that no longer needs its turn does not give it back.
 local TURN_MS = 50
 local text = redis.call('GET', KEYS[1])
 if not text then

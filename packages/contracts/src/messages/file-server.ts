@@ -13,9 +13,9 @@ export const objectRecordSchema = z.object({
   contentType: z.string(),
   lastModified: z.string(),
   readOnly: z.boolean(),
-  /** How it came; absent in records of before it was noted, and of snapshots. */
+  /** Where the file came from. Absent for snapshots, and in records older than this field. */
   origin: z.enum(["upload", "output"]).optional(),
-  /** Whose quota it counts in, where that is not its namespace. */
+  /** The account whose quota the object counts against; absent when that is its namespace. */
   account: z.string().optional(),
 });
 export type ObjectRecord = z.infer<typeof objectRecordSchema>;
@@ -25,13 +25,13 @@ export function objectRecordKey(sessionId: string, fileId: string): string {
   return `svc:object:${sessionId}:${fileId}`;
 }
 
-/** Value under an object's key after its deletion: keeps a late reader from caching the record again. Ids are never reused. */
+/** Replaces the cached record of a deleted object, so that a late reader does not cache the record again. Ids are never reused. */
 export const DELETED_RECORD = "null";
 
 /** Body of POST /sessions/:sid/commit on the file server: makes pending objects visible under their namespace. */
 export const commitSessionSchema = z.object({
   namespace: z.string().min(1),
-  /** Whose quota the files count in; the namespace's where it is absent. */
+  /** The account whose quota the files count against; the namespace when absent. */
   account: z.string().min(1).optional(),
   read_only: z.boolean(),
   files: z
@@ -41,5 +41,5 @@ export const commitSessionSchema = z.object({
 });
 export type CommitSession = z.infer<typeof commitSessionSchema>;
 
-/** What the file server names in its refusal of an object whose id another object has. */
+/** The problem that the file server reports when another object already has the id. */
 export const ID_TAKEN = { path: "fileId", problem: "is taken" } as const;

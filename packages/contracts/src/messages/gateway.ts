@@ -5,10 +5,10 @@ import { callbackSchema, MAX_CALLBACK_SECONDS, toolNamesSchema } from "./tool-ca
 
 const positive = z.number().int().positive();
 
-/** With this key the runner keeps and finds its copy of an object; the same in every grant that names the object. */
+/** The runner's cache key for an object. It is the same in every grant that names the object. */
 export const copyKeySchema = z.string().regex(/^[\w-]{43}$/);
 
-/** The most files that a request may name, and the snapshot of a session. */
+/** The 256 files that a request may name, plus the snapshot of a session. */
 export const MAX_INPUTS = 257;
 
 /** Claims of an egress grant, as the worker states them and the gateway seals them. Real ids. */
@@ -24,7 +24,7 @@ export const grantClaimsSchema = z.object({
   max_output_files: z.number().int().nonnegative(),
   max_requests: z.number().int().nonnegative(),
   max_tool_calls: z.number().int().nonnegative(),
-  /** The one id that may be a snapshot of the session's state. */
+  /** The only id under which the run may store a snapshot of the session's state. */
   snapshot_object_id: idSchema.optional(),
   lifetime_seconds: positive,
 });
@@ -38,7 +38,7 @@ export const maskablePayloadSchema = z.object({
 });
 export type MaskablePayload = z.infer<typeof maskablePayloadSchema>;
 
-/** What the gateway made of it. */
+/** The same payload after the gateway replaced ids by handles. */
 const maskedPayloadSchema = maskablePayloadSchema.extend({
   files: z.array(maskablePayloadSchema.shape.files.element.extend({ copy_key: copyKeySchema.optional() })),
 });
@@ -54,12 +54,13 @@ export const MAX_ENDED_GRANTS = 64;
 
 const endsSchema = z.array(endedGrantSchema).max(MAX_ENDED_GRANTS);
 
-/** Grants of rounds that are over, revoked before the answer. */
+/** Grants of rounds that are over. The gateway revokes them before it answers. */
 export const endGrantsSchema = z.object({ ends: endsSchema });
 
 /**
- * `ends`: grants of rounds that are over. They are revoked in the background, whatever becomes of the new one. `callback`: seals a
- * callback token of the same execution, with a ledger record of the given id; asked for again it is paid for by the same record.
+ * `ends`: grants of rounds that are over. The gateway revokes them in the background, even when the registration fails.
+ * `callback`: asks for a sealed callback token of the same execution. Its ledger record has the given `grant_id`; a repeated request
+ * uses the same record.
  */
 export const registerGrantSchema = z.object({
   payload: maskablePayloadSchema,
@@ -72,8 +73,8 @@ export type RegisterGrant = z.infer<typeof registerGrantSchema>;
 export const MAX_PREFETCHED_GRANTS = 16;
 
 /**
- * Grants for runs without inputs that may come: each is of an execution and an output session of its own, with the same claims
- * otherwise. All are registered or none is given out. `ends` as above.
+ * Prefetches grants for future runs without inputs. Each has its own execution and output session; all other claims are the same.
+ * The gateway gives out either all of them or none. `ends` as above.
  */
 export const prefetchRequestSchema = z.object({
   claims: grantClaimsSchema.omit({
@@ -92,8 +93,8 @@ export const prefetchRequestSchema = z.object({
 export type PrefetchRequest = z.infer<typeof prefetchRequestSchema>;
 
 /**
- * The claims of a grant as an execution manifest states them: ids of files and sessions are the handles of the masked
- * payload, tenant, user and session key are hashed.
+ * The claims of a grant in an execution manifest. Ids of files and sessions are the handles of the masked payload;
+ * tenant, user and session key are hashed.
  */
 export const manifestScopeSchema = z.object({
   exec_id: idSchema,
@@ -117,7 +118,7 @@ export const registeredGrantSchema = z.object({
   payload: maskedPayloadSchema,
   egressGrantToken: z.string(),
   executionManifestClaims: manifestScopeSchema,
-  /** Sealed. */
+  /** Sealed by the gateway. */
   callback_token: z.string().optional(),
 });
 export type RegisteredGrant = z.infer<typeof registeredGrantSchema>;
@@ -137,7 +138,7 @@ export const listedObjectSchema = z.object({
 });
 export type ListedObject = z.infer<typeof listedObjectSchema>;
 
-/** Body of POST /internal/ptc-callback-token. Without `grantId` the token gets a record of its own, without uploads. */
+/** Body of POST /internal/ptc-callback-token. Without `grantId` the token gets its own ledger record, which allows no uploads. */
 export const mintCallbackSchema = z.object({
   executionId: idSchema,
   sessionId: idSchema,

@@ -1,31 +1,31 @@
 /**
- * Small inputs of a run and the directories of its sessions in one answer: POST /inputs of the egress gateway, with handles, and of the
- * file server, with ids. The answer is the length of its head (4 bytes, big-endian), the head as JSON, then the content of each file.
- * What is missing in it was not found, cannot be had now, or is too much for one answer: it is asked for by itself, which tells why.
+ * One answer with a run's small inputs and the directories of its sessions: POST /inputs of the egress gateway (handles) and of the file
+ * server (ids). The answer is the length of its head (4 bytes, big-endian), the head as JSON, then the content of each file.
+ * An entry is missing when it was not found, is not available now, or does not fit. A separate request for it then tells why.
  */
 import { z } from "zod";
 import { MAX_INPUTS } from "./gateway.ts";
 
-/** Content of files and names of directories in one answer. */
+/** Limit of one answer: file contents plus directory names. */
 export const MAX_BATCH_BYTES = 2 ** 20;
-/** Larger files cost less as streams of their own. */
+/** Larger files cost less as separate streams. */
 export const MAX_BATCHED_FILE_BYTES = 128 * 1024;
 export const INPUT_BATCH_TYPE = "application/vnd.svc.input-batch";
-/** Of a request: a handle has a file's name in it. */
+/** Requests are this large because a handle contains the file's name. */
 export const MAX_BATCH_REQUEST_BYTES = 2 ** 20;
 
 /** `.dirkeep` files of one session, at most. */
 export const MAX_DIRKEEPS = 50;
 
 const LENGTH_BYTES = 4;
-/** More than one file, or the brackets of one session's directories, take in a head. */
+/** Upper bound for one file's entry in the head, or for the brackets of one session's directories. */
 const ENTRY_BYTES = 160;
 const MAX_HEAD_BYTES = MAX_BATCH_BYTES + 2 * MAX_INPUTS * ENTRY_BYTES;
 export const MAX_BATCH_ANSWER_BYTES = LENGTH_BYTES + MAX_HEAD_BYTES + MAX_BATCH_BYTES;
 
 const text = z.string().min(1).max(4096);
 
-/** `directories`: the sessions whose `.dirkeep` files are wanted. */
+/** `directories`: asks for the `.dirkeep` files of these sessions. */
 export const batchRequestSchema = z.object({
   files: z.array(z.object({ storage_session_id: text, id: text })).max(MAX_INPUTS),
   directories: z.array(text).max(MAX_INPUTS),
@@ -71,7 +71,7 @@ export function encodeInputBatch({ files, directories }: InputBatch): Buffer {
   return Buffer.concat([length, bytes, ...files.map((file) => file?.content ?? Buffer.alloc(0))]);
 }
 
-/** The contents share the memory of `bytes`. Throws when it is no answer to the request. */
+/** The contents share memory with `bytes`. Throws when `bytes` is not an answer to the request. */
 export function decodeInputBatch(bytes: Buffer, request: BatchRequest): InputBatch {
   if (bytes.length < LENGTH_BYTES) throw new Error("the batch of inputs is cut off");
   const end = LENGTH_BYTES + bytes.readUInt32BE(0);
@@ -91,7 +91,7 @@ export function decodeInputBatch(bytes: Buffer, request: BatchRequest): InputBat
   return { files, directories: head.directories.map((names) => names ?? undefined) };
 }
 
-/** How much of what was asked for is missing. */
+/** How many of the requested entries are missing. */
 export function missingIn({ files, directories }: InputBatch): number {
   return [...files, ...directories].filter((found) => found === undefined).length;
 }

@@ -16,7 +16,7 @@ export const FILE_KINDS = ["user", "agent", "skill"] as const;
 
 export const RESOURCE_ID_PATTERN = /^[A-Za-z0-9_.:-]{1,128}$/;
 
-/** Longer ranges mean nothing and take long to read. */
+/** Longer version ranges are useless and slow to parse. */
 const MAX_VERSION_CHARS = 256;
 
 export const publicId = z
@@ -77,7 +77,7 @@ export const inlineFileSchema = z
     description: "A file that the program may change. It is in the answer only when it is new or changed.",
   });
 
-/** The entries of `files`, as they are documented. */
+/** The entries of `files` for the API document. */
 export const requestFilesSchema = z
   .array(z.union([fileRefSchema, inlineFileSchema]))
   .nullish()
@@ -86,7 +86,7 @@ export const requestFilesSchema = z
     example: [{ name: "data/points.csv", content: "x,y\n1,2\n" }],
   });
 
-/** The variables of a program, as they are documented; environment.ts has their rules. */
+/** The variables of a program for the API document. environment.ts enforces their rules. */
 export const requestEnvSchema = z
   .record(z.string(), z.string())
   .nullish()
@@ -97,7 +97,7 @@ export const requestEnvSchema = z
     example: { API_MODE: "test" },
   });
 
-/** A limit in ms: any whole number from 1; what is too large is lowered, so it need not be a safe integer. */
+/** A limit in ms: any whole number from 1. Too large values are lowered later, so unsafe integers are allowed. */
 const limitMs = z
   .number()
   .min(1)
@@ -105,7 +105,7 @@ const limitMs = z
   .meta({ type: "integer" })
   .nullish();
 
-/** Fields that executions and programs with tools share. */
+/** Request fields of both executions and programs with tools. */
 export const programFields = {
   version: z.string().max(MAX_VERSION_CHARS).nullish().meta({
     description: "`*` (default) or a semver range; the newest installed match is used.",
@@ -159,7 +159,7 @@ export const execRequestSchema = z
   })
   .meta({ id: "ExecRequest", description: "A program, and what it gets." });
 
-/** The body as it is parsed: files and variables are checked one by one afterwards, files with an error code of their own. */
+/** The body as the API parses it. The API checks files and variables one by one afterwards; files have their own error code. */
 export const execBodySchema = execRequestSchema.extend({
   files: z.array(z.unknown()).nullish(),
   env: z.unknown().optional(),
@@ -192,7 +192,7 @@ export const outputFileSchema = z
   .meta({ id: "OutputFile", description: "A file that the program made, changed, or left as it was." });
 export type OutputFile = z.infer<typeof outputFileSchema>;
 
-/** What a program that ended wrote and left, in the answers of both routes. */
+/** Output and files of a program that has ended, in the answers of both exec routes. */
 export const endedFields = {
   stdout: z.string().meta({ description: "At most 65,536 bytes; more is cut.", example: "42\n" }),
   stderr: z.string().meta({
@@ -226,7 +226,7 @@ const timingsSchema = z
   })
   .meta({ id: "Timings", description: "Where the time went, in ms." });
 
-/** Why a run ended or was cut; null: it ended by itself. */
+/** Why a run ended or its output was cut; null when the program ended by itself. */
 export const endStatus = runStatusSchema.nullable().meta({
   description:
     "Null: the program ended by itself. TO time limit, ML memory limit, OL and EL standard output and error beyond " +

@@ -161,7 +161,7 @@ export const fileDetailSchema = z
   .meta({ description: "How much each entry tells.", example: "normalized" });
 export type FileDetail = z.infer<typeof fileDetailSchema>;
 
-/** Whose files a request speaks of. What fits together (kind, id, version) is checked by the API afterwards. */
+/** The owner of the files in a request. The API checks afterwards that kind, id and version fit together. */
 const ownerFields = {
   kind: z
     .enum(FILE_KINDS)

@@ -1,9 +1,9 @@
-/** Schemas of the routes of jobs that nobody waits for (contract section 18.2). */
+/** Schemas of the job routes (contract section 18.2). A job is an execution that no caller waits for. */
 import { z } from "zod";
 import { idSchema } from "../ids.ts";
 import { errorBodySchema, execResponseSchema } from "./public-exec.ts";
 
-/** Longest wait for the end of a job. */
+/** The longest time that a request may wait for the end of a job. */
 export const MAX_JOB_WAIT_MS = 30_000;
 
 const time = (description: string, example: string) => z.string().meta({ description, example });

@@ -1,4 +1,4 @@
-/** Schemas of GET /v1/languages, and of what a runner tells of its runtimes. */
+/** Schemas of GET /v1/languages and of a runner's description of its runtimes. */
 import { z } from "zod";
 
 const count = z.number().int().nonnegative();
@@ -29,7 +29,7 @@ export type LanguageLimits = z.infer<typeof languageLimitsSchema>;
 const MAX_PACKAGES = 5000;
 const MAX_COMMANDS = 1000;
 
-/** An installed runtime as the runner tells of it, and workers publish it. */
+/** An installed runtime, as the runner describes it and as workers publish it in Redis. */
 export const runtimeInfoSchema = z.object({
   language: z.string(),
   version: z.string(),

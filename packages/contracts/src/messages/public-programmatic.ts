@@ -67,7 +67,7 @@ export const programmaticStartSchema = z
   })
   .meta({ id: "ProgrammaticStart", description: "Starts a program." });
 
-/** The body as it is parsed: files, variables and tools are counted first, and checked one by one afterwards. */
+/** The body as the API parses it. The API first counts files, variables and tools, then checks them one by one. */
 export const programmaticStartBodySchema = programmaticStartSchema.extend({
   tools: z.array(z.unknown()),
   files: z.array(z.unknown()).nullish(),
@@ -218,8 +218,8 @@ export const programmaticResponseSchema = z
 export type ProgrammaticResponse = z.infer<typeof programmaticResponseSchema>;
 
 /**
- * Error body of a program that the service broke: the fields of every error, and whose execution it was. The API document refers
- * to it by its id.
+ * Error body of a program that failed because of the service: the usual error fields, plus the execution's session.
+ * The API document refers to this schema by its id.
  */
 export const brokenExecutionSchema = errorBodySchema
   .extend({

@@ -1,4 +1,4 @@
-/** Messages on Redis between the API and the workers: the queued job, its result, what workers say of the runner. */
+/** Messages in Redis between the API and the workers: the queued job, its result, and the workers' reports about runners. */
 import { z } from "zod";
 import { environmentSchema } from "../environment.ts";
 import { idSchema } from "../ids.ts";
@@ -12,7 +12,7 @@ import { callbackSchema } from "./tool-call-server.ts";
 
 const positive = z.number().int().positive();
 
-/** An authorised input as the job carries it: the caller's reference plus what storage recorded. */
+/** An authorised input in a job: the caller's reference plus the metadata from storage. */
 export const jobFileSchema = z.object({
   id: idSchema,
   storage_session_id: idSchema,
@@ -21,15 +21,15 @@ export const jobFileSchema = z.object({
   resource_id: z.string().optional(),
   version: z.number().optional(),
   entity_id: z.string().optional(),
-  /** As storage recorded them. */
+  /** `size` and `content_type` come from the storage record. */
   size: z.number().int().nonnegative().optional(),
   content_type: z.string().optional(),
 });
 export type JobFile = z.infer<typeof jobFileSchema>;
 
 /**
- * What the queued job of a first round or a replay says. History is read from the store by the worker, and the callback token
- * is sealed for it.
+ * A first round or a replay in the queue. The worker reads the history from Redis and gets the sealed callback token from
+ * the gateway, so neither is in the job.
  */
 export const programmaticJobSchema = programmaticRunSchema
   .omit({ history: true, callback_token: true })
@@ -41,7 +41,7 @@ export const jobSchema = z.object({
   v: z.literal(1),
   request_id: z.string(),
   execution_id: idSchema,
-  /** Name of the job in its queue; absent: the execution's id. Each attempt of each round of a program has its own. */
+  /** Id of the job in its queue; the execution's id when absent. Each attempt of each round has its own. */
   job_id: z.string().optional(),
   session_id: idSchema,
   principal: z.object({ tenantId: z.string(), userId: z.string() }),
@@ -52,25 +52,25 @@ export const jobSchema = z.object({
   args: z.array(z.string()),
   stdin: z.string().optional(),
   run_timeout: z.number().int().positive(),
-  /** Bytes, when the caller's plan sets them. */
+  /** In bytes; present only when the caller's plan sets it. */
   run_memory_limit: z.number().int().positive().optional(),
   files: z.array(jobFileSchema),
   inline: z.array(inlineJobFileSchema).optional(),
-  /** `NAME=value`, of the caller. */
+  /** The caller's variables, as `NAME=value`. */
   env: environmentSchema.optional(),
   /** The persistent session that the run continues: the one of this hint, or the default one of the user. */
   session: z.object({ hint: sessionHintSchema.optional() }).optional(),
   /** A program with tools: a first round or a replay. */
   ptc: programmaticJobSchema.optional(),
-  /** A paused program that goes on: where it is, the round that begins, and which calls have their results. */
+  /** Resumes a paused program: its runner, the round that begins, and the calls that have results. */
   resume: answeredCallsSchema.extend({ runner_url: z.string(), round: positive }).optional(),
-  /** A paused program that is not needed any more: where it is. Nothing is run. */
+  /** Discards a paused program on this runner, because nobody needs it any more. Runs nothing. */
   discard: z.object({ runner_url: z.string() }).optional(),
-  /** Somebody wants to read what the program writes while it runs. */
+  /** Publish the program's output while it runs. */
   events: z.boolean().optional(),
-  /** Nobody waits for it: how it ends is kept for so long, in ms. */
+  /** Present when no caller waits for the job: how long to keep its result, in ms. */
   kept: z.number().int().positive().optional(),
-  /** The span below which the job is traced; absent where it is not. */
+  /** The parent span; absent when the job is not traced. */
   trace: traceContextSchema.optional(),
 });
 export type Job = z.infer<typeof jobSchema>;
@@ -83,10 +83,10 @@ export type JobResult =
       error: { code: string; status: number; message: string; details?: { path: string; problem: string }[] };
     };
 
-/** Redis key of the installed runtimes, JSON array of RuntimeInfo, kept fresh by workers. */
+/** Redis key of the installed runtimes: a JSON array of RuntimeInfo, which workers refresh. */
 export const RUNTIMES_KEY = "svc:runtimes";
 
-/** Readiness needs an execution through each queue that is at most this old. */
+/** Readiness requires a successful execution through each queue that is at most this old. */
 export const CANARY_MAX_AGE_MS = 60_000;
 
 /** Redis key of the time (ms since 1970) of the last execution that went through this queue, a worker and a jail. */

@@ -1,17 +1,17 @@
 /**
- * Schemas of the runner's answers. A runner is trusted with its own runs and nothing else: every text and list has a bound,
- * but for the output of a program, which is bounded with the whole answer.
+ * Schemas of the runner's answers. A runner is trusted with its own runs only, so every text and list has a bound.
+ * The output of a program is the exception: the limit of the whole answer bounds it.
  */
 import { z } from "zod";
 import { droppedVariablesSchema } from "../sessions.ts";
 import { pausedResponseSchema, programmaticResultFields } from "./runner-programmatic.ts";
 import { usedLimitsSchema } from "./used-limits.ts";
 
-/** Handles of files and sessions, versions, and other texts that no program writes. */
+/** For handles, versions and other texts that no program writes. */
 const shortText = z.string().max(16 * 1024);
-/** More characters than a name in a workspace can have. */
+/** Longer than any file name in a workspace. */
 const fileName = z.string().max(8192);
-/** Inputs, and as many outputs as can be configured. */
+/** Enough for all inputs and the largest configurable number of outputs. */
 const MAX_FILES = 20_000;
 
 export const runnerFileSchema = z.object({
@@ -21,7 +21,7 @@ export const runnerFileSchema = z.object({
   modified_from: z.object({ id: shortText, storage_session_id: shortText }).optional(),
   inherited: z.boolean().optional(),
   entity_id: shortText.optional(),
-  /** Of a stored output. */
+  /** `size` and `content_type` are present for stored outputs. */
   size: z.number().int().nonnegative().optional(),
   content_type: z.string().max(255).optional(),
 });
@@ -41,7 +41,7 @@ export type OmittedReason = z.infer<typeof omittedReasonSchema>;
 export const runStatusSchema = z.enum(["TO", "ML", "OL", "EL", "SG", "CE"]);
 export type RunStatus = z.infer<typeof runStatusSchema>;
 
-/** Limits that jaild sees a program meet without being ended by them, in the order of their numbers on its socket. */
+/** Limits that a program can reach without being ended, as jaild reports them. The order is that of their numbers on jaild's socket. */
 export const REACHED_LIMITS = [
   "processes",
   "workspace_bytes",
@@ -52,7 +52,7 @@ export const REACHED_LIMITS = [
   "shm_files",
 ] as const;
 
-/** A limit that the program met without being ended by it, and what it is. */
+/** A limit that the program reached without being ended by it, and the value of that limit. */
 export const reachedLimitSchema = z.object({
   limit: z
     .enum([...REACHED_LIMITS, "file_size"])
@@ -61,7 +61,7 @@ export const reachedLimitSchema = z.object({
 });
 export type ReachedLimit = z.infer<typeof reachedLimitSchema>;
 
-/** What an answer says of limits that were met and of files that are not in `files`; each only when there is something to say. */
+/** Optional fields of an answer about reached limits and about files that are not in `files`. */
 export const reportFields = {
   limits_reached: z
     .array(reachedLimitSchema)
@@ -129,7 +129,7 @@ export const executeResponseSchema = z.object({
   timings: z.object({ setup_ms: z.number(), run_ms: z.number(), collect_ms: z.number() }),
   session_state_persisted: z.boolean(),
   session_state_restore_failed: z.boolean(),
-  /** Of a persisted state. `unchanged`: the workspace is what the run began with, and nothing was stored. `size`: stored bytes. */
+  /** Present when the state persists. `unchanged`: the run did not change the workspace and stored nothing. `size`: stored bytes. */
   session_snapshot: z.object({ unchanged: z.boolean(), size: z.number().int().nonnegative() }).optional(),
   session_state_dropped: droppedVariablesSchema,
   ...reportFields,

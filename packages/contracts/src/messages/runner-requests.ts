@@ -34,18 +34,18 @@ export const executeRequestSchema = z.object({
   output_session_id: z.string().nullish(),
   args: argsSchema.nullish(),
   stdin: z.string().nullish(),
-  /** Of the caller's program alone, whatever the names; `env_vars` are filtered. */
+  /** Variables for the caller's program only, under any name. The runner filters `env_vars`, but not these. */
   env: environmentSchema.nullish(),
   env_vars: z.record(z.string(), z.string()).nullish(),
   run_timeout: positive.nullish(),
   compile_timeout: positive.nullish(),
   run_memory_limit: positive.nullish(),
-  /** Name of the execution in the log; it grants nothing. */
+  /** The execution's id for the log. It grants nothing. */
   exec_id: idSchema.nullish(),
   ptc: programmaticRunSchema.nullish(),
   /**
-   * The run continues a persistent session: its state is stored under `file_id`. `restore`: the file of the request named `filename`
-   * is the snapshot to begin with.
+   * The run continues a persistent session, and the runner stores the new state under `file_id`. `restore`: the run begins with
+   * the snapshot, which is the request's file named `filename`.
    */
   persist_session: z
     .object({ file_id: idSchema, filename: z.literal(SNAPSHOT_NAME), restore: z.boolean() })
@@ -66,7 +66,7 @@ export const resumeRequestSchema = z.object({
   session_id: z.string(),
   output_session_id: z.string(),
   run_timeout: positive,
-  /** The answers reach the program before it goes on: those that are not here come from the tool call server. */
+  /** The program gets all answers before it resumes. Answers that are not here come from the tool call server. */
   ptc: answeredCallsSchema.extend({ execution_id: idSchema, round: positive }),
 });
 export type ResumeRequest = z.infer<typeof resumeRequestSchema>;

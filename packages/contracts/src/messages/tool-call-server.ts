@@ -1,6 +1,6 @@
 /**
- * Messages that the tool call server reads and answers, and the parts of them that the gateway hands on. The id of an exchange there
- * is the execution id.
+ * The messages that the tool call server reads and answers, including those that the gateway forwards. An exchange has the
+ * execution's id.
  */
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
@@ -32,23 +32,23 @@ export function newCallbackToken(): string {
 
 export const callbackTokenSchema = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
 
-/** A callback token that is to be sealed for an execution, and what it is good for. */
+/** A request to seal a callback token for an execution, with the scope of the token. */
 export const callbackSchema = z.object({
-  /** Names the ledger record that pays for the calls. */
+  /** Id of the ledger record that the calls are charged to. */
   grant_id: idSchema,
-  /** Not sealed: good at the tool call server alone. */
+  /** Not sealed. Valid only at the tool call server. */
   token: callbackTokenSchema,
   tools: toolNamesSchema,
   life_seconds: z.number().int().positive().max(MAX_CALLBACK_SECONDS),
 });
 
-/** Body of POST /sessions, which opens an exchange. `timeout`: how long a call waits for its result, in ms, lowered to the configured time. */
+/** Body of POST /sessions, which opens an exchange. `timeout`: how long a call waits for its result, in ms, at most the configured time. */
 export const openToolExchangeSchema = z.object({
   execution_id: idSchema,
   session_id: idSchema,
   timeout: z.number().int().positive().optional(),
   tools: toolNamesSchema,
-  /** Its callback token, 32 random bytes in base64url; made by the server when it is absent. */
+  /** The exchange's callback token: 32 random bytes in base64url. The server makes one when it is absent. */
   callback_token: callbackTokenSchema.optional(),
 });
 export type OpenToolExchange = z.infer<typeof openToolExchangeSchema>;
@@ -56,13 +56,13 @@ export type OpenToolExchange = z.infer<typeof openToolExchangeSchema>;
 export interface ToolExchange {
   success: true;
   execution_id: string;
-  /** Shown by calls of this execution as X-Callback-Token; only the gateway gets it, sealed. */
+  /** The gateway shows it as X-Callback-Token with each call of this execution. The runner and the program see it only sealed. */
   callback_token: string;
 }
 
 /**
- * Query of GET /sessions/:id/pending. With `call_ids` the answer waits until all of them are recorded and holds those
- * that have no result yet; without, it waits for the first call without a result and holds all of them.
+ * Query of GET /sessions/:id/pending. With `call_ids` the server waits until all of these calls are recorded, then answers with those
+ * that have no result yet. Without, it waits for the first call without a result, then answers with all such calls.
  */
 export const pendingQuerySchema = z.object({
   wait_ms: z
@@ -86,7 +86,7 @@ export interface PendingCall {
 }
 
 export interface PendingCalls {
-  /** `unregistered_tool`: a tool that was not declared has been asked for; the execution has to end. */
+  /** `unregistered_tool`: the program asked for an undeclared tool, so the execution must end. */
   status: "active" | "unregistered_tool";
   /** The first such tool. */
   unregistered_tool?: string;
@@ -94,7 +94,7 @@ export interface PendingCalls {
   pending_calls: PendingCall[];
 }
 
-/** Body of POST /sessions/:id/results. A result that is absent is null. */
+/** Body of POST /sessions/:id/results. An absent result counts as null. */
 export const toolResultsSchema = z.object({
   results: z
     .array(
@@ -110,7 +110,7 @@ export const toolResultsSchema = z.object({
 });
 export type ToolResults = z.infer<typeof toolResultsSchema>;
 
-/** `processed`: how many of the given results are the result of their call now; an earlier, other result stays. */
+/** `processed`: how many of the given results their calls now have. A call that already has another result keeps it. */
 export interface ProcessedResults {
   success: true;
   processed: number;
@@ -119,16 +119,16 @@ export interface ProcessedResults {
 /** Body of POST /tool-call, on the gateway and on the tool call server. */
 export const toolCallSchema = z.object({ tool_name: toolNameSchema, input: z.unknown() });
 
-/** Of such a body: the arguments stand one level deep in it. */
+/** JSON bounds of that body, in which the arguments are one level deep. */
 export const TOOL_CALL_BOUNDS = boundsAround(1);
 
-/** Calls that one request records. */
+/** Most calls that one request may record. */
 export const MAX_RECORDED_CALLS = 256;
 
-/** Of a body that records several calls, or tells several results: what one of them may have, and what is around it. */
+/** JSON bounds of a body with several calls or several results: the bounds of a single one plus the wrapper. */
 export const TOOL_CALLS_BOUNDS = boundsAround(4);
 
-/** Body of POST /tool-calls, on the gateway and on the tool call server: all of them are recorded, or none. */
+/** Body of POST /tool-calls, on the gateway and on the tool call server. The server records all of the calls or none. */
 export const recordToolCallsSchema = z.object({
   calls: z
     .array(z.object({ call_id: toolCallIdSchema, call: toolCallSchema }))

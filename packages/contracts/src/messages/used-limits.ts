@@ -1,7 +1,7 @@
-/** The limits that a run had: part of the runner's answers and of the public ones. */
+/** The limits of a run, for the runner's answers and for the public ones. */
 import { z } from "zod";
 
-/** After the request's were lowered to the service's. */
+/** The limits that applied: those of the request, lowered to those of the service. */
 export const usedLimitsSchema = z
   .object({
     run_timeout_ms: z.number().int().meta({ description: "Wall time of the run in ms.", example: 60_000 }),

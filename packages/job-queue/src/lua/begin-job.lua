@@ -1,8 +1,8 @@
--- Purpose: a worker takes up a job that nobody waits for, maybe after another worker that died.
--- Guarantee: atomic. A job that has ended, or is not known any more, does not begin again.
+-- Purpose: a worker begins a kept job (no caller waits for it), perhaps after another worker died.
+-- Guarantee: atomic. A job that has ended, or whose record is gone, does not begin again.
 -- KEYS[1]: svc:job:<id>
 -- ARGV[1]: now, ms since 1970
--- Returns: `run`, `cancelled`: somebody has asked for its end, `over`: there is nothing to do.
+-- Returns: `run`; `cancelled` when somebody has asked to end it; `over` when there is nothing to do.
 local record = redis.call('HMGET', KEYS[1], 'status', 'is_cancelled')
 if record[1] ~= 'queued' and record[1] ~= 'running' then
   return 'over'

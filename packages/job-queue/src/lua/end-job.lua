@@ -1,11 +1,11 @@
--- Purpose: a job that nobody waits for has ended, or its caller wants it to end. Needs stored.lua before it.
--- Guarantee: atomic. The first end counts. A job that runs is only asked to end; after that it ends as cancelled.
+-- Purpose: end a kept job (no caller waits for it), or ask a running one to end. Needs stored.lua before it.
+-- Guarantee: atomic. Only the first end counts. With `ask`, a running job is only marked; when it ends, it ends as cancelled.
 -- KEYS[1]: svc:job:<id>   KEYS[2]: svc:jobs-open:<namespace>   KEYS[3]: svc:events:<id>, also the channel of its readers
--- KEYS[4], KEYS[5]: ids and sizes of what is stored of the principal
--- ARGV[1]: id   ARGV[2]: now, ms since 1970   ARGV[3]: `completed`, `failed` or `cancelled`   ARGV[4]: its end, JSON
--- ARGV[5]: life of what has ended, ms   ARGV[6]: `ask`: do not end a job that runs
--- ARGV[7]: the end of a job that was asked to end, JSON
--- Returns: the status that it had; false when it is not known.
+-- KEYS[4], KEYS[5]: ids and sizes of the data stored for the principal
+-- ARGV[1]: id   ARGV[2]: now, ms since 1970   ARGV[3]: `completed`, `failed` or `cancelled`   ARGV[4]: the result, JSON
+-- ARGV[5]: life of an ended job, ms   ARGV[6]: `ask`: do not end a running job
+-- ARGV[7]: the result of a job that was asked to end, JSON
+-- Returns: the status before; false when the job is not known.
 local record = redis.call('HMGET', KEYS[1], 'status', 'is_cancelled')
 local status = record[1]
 if status == 'running' and ARGV[6] == 'ask' then
@@ -17,7 +17,7 @@ elseif status == 'queued' or status == 'running' then
   redis.call('PEXPIRE', KEYS[1], ARGV[5])
   redis.call('PEXPIRE', KEYS[3], ARGV[5])
   redis.call('ZREM', KEYS[2], ARGV[1])
-  -- Of all parts of the stream: a program decides how large each one is.
+  -- SAMPLES 0 measures all entries of the stream, because the program decides the size of each one.
   local events = redis.call('MEMORY', 'USAGE', KEYS[3], 'SAMPLES', 0) or 0
   stored_put(KEYS[4], KEYS[5], ARGV[1], #result + events, ARGV[5])
   redis.call('PUBLISH', KEYS[3], 'ended')

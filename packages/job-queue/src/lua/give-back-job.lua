@@ -1,8 +1,8 @@
--- Purpose: a job that nobody waits for goes back to the queue.
--- Guarantee: atomic. One that was asked to end does not.
+-- Purpose: record that a kept job (no caller waits for it) goes back to the queue.
+-- Guarantee: atomic. A job that was asked to end does not go back.
 -- KEYS[1]: svc:job:<id>
--- ARGV[1]: empty: it has not started
--- Returns: `queued`, or `cancelled`: it is to end.
+-- ARGV[1]: empty when the job has not started
+-- Returns: `queued`, or `cancelled` when the job is to end.
 local record = redis.call('HMGET', KEYS[1], 'status', 'is_cancelled')
 if record[2] then
   return 'cancelled'

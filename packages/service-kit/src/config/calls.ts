@@ -1,32 +1,32 @@
 /**
- * Who speaks to whom over the network, and nothing else does: the arrows of the architecture. docs/deploy.md has this table, and the
- * network policies of deploy/kubernetes draw it. The runner and jaild speak by a unix socket of one machine, which is no arrow.
+ * All network connections of the architecture: which component calls which. docs/deploy.md shows this table, and the network
+ * policies of deploy/kubernetes enforce it. The runner talks to jaild over a local unix socket, so that pair is not here.
  */
 import type { Component } from "./types.ts";
 import type { VariableName } from "./variables.ts";
 
-/** Components with a place of their own in the network. */
+/** Components with their own address in the network. */
 export type Placed = Exclude<Component, "launcher">;
 
-/** The launcher stands in the runner's place: the same port, the same callers, the same address that it calls. */
+/** The launcher takes the runner's place: same port, same callers, same address to call. */
 export const placeOf = (component: Component): Placed => (component === "launcher" ? "runner" : component);
 
-/** Parties that are not ours: callers of the API, what scrapes metrics, and what the operator provides. */
+/** Parties outside the service: callers of the API, the monitoring system, and the stores that the operator provides. */
 export type Outside = "clients" | "monitoring" | "redis" | "objects";
 export type Party = Component | Outside;
 
 export interface Call {
   from: Party;
   to: Party;
-  /** The variable of the caller that has the address; undefined where the caller is not ours. */
+  /** The variable with the address that the caller uses; undefined when the caller is an outside party. */
   by?: VariableName;
-  /** The variable with the token that the caller shows; undefined where it shows none of ours, or a capability. */
+  /** The variable with the caller's internal token; undefined when the caller shows none, or shows a capability instead. */
   token?: InternalTokenName;
 }
 
 export type InternalTokenName = Extract<VariableName, `SVC_INTERNAL_TOKEN_${string}`>;
 
-/** Which variable has the port that a component listens on, and which the address. */
+/** The variables with the port and the address that each component listens on. */
 export const LISTENS = {
   api: { port: "SERVICE_PORT", host: "SERVICE_HOST" },
   worker: { port: "WORKER_HEALTH_PORT", host: "WORKER_HOST" },

@@ -1,16 +1,16 @@
-/** Where the one port that leads out of the sandbox goes. Pure. */
+/** Checks the target of the only port that leads out of the sandbox. Pure. */
 
 const TARGET = /^(?:\[[0-9a-f:.]{2,45}\]|[a-z0-9](?:[a-z0-9._-]{0,252}[a-z0-9])?):([1-9]\d{0,4})$/i;
 const LAST_PORT = 65_535;
 
-/** The port of `host:port`; undefined for a text that is none. */
+/** The port of `host:port`; undefined for any other text. */
 export function portOfTarget(target: string): number | undefined {
   const port = Number(TARGET.exec(target)?.[1] ?? Number.NaN);
   const isTarget = port <= LAST_PORT && URL.parse(`http://${target}`) !== null;
   return isTarget ? port : undefined;
 }
 
-/** What is wrong with the pair of settings: a sandbox must reach no other port than the allowed one. */
+/** Problems with the pair of settings: a sandbox must reach only the allowed port. */
 export function forwardProblems(target: string, allowedPort: number): string[] {
   if (target === "" || portOfTarget(target) === allowedPort) return [];
   return [

@@ -1,6 +1,6 @@
 /**
- * Which component holds which confidential variable. A component that is given another one, as from a file that all
- * components share, does not take it. A variable that is not named here is not confidential.
+ * Which components hold which confidential variable. A component ignores confidential variables that it does not hold, for
+ * example from a file that all components share. Variables that are not listed here are not confidential.
  */
 import { PAIR_TOKENS } from "./internal-tokens.ts";
 import type { Component } from "./types.ts";

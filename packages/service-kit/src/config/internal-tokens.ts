@@ -1,7 +1,7 @@
 /**
- * Tokens of the internal routes. Each pair of components that speaks has a token of its own (the `token` of config/calls.ts), so that a
- * component that was taken over can call what it calls anyway, and nothing as another component. SVC_INTERNAL_SERVICE_TOKEN is one for all
- * pairs: it is sent where a pair has no token of its own, and taken wherever it is set. Pure.
+ * Tokens of the internal routes. Each pair of caller and callee can have its own token (`token` in config/calls.ts). Then a compromised
+ * component can make only its own calls and cannot impersonate another component. SVC_INTERNAL_SERVICE_TOKEN is the shared token:
+ * callers send it when their pair has no token, and callees accept it wherever it is set. Pure.
  */
 import { CALLS, type InternalTokenName } from "./calls.ts";
 import { secretProblem } from "./secret-quality.ts";
@@ -15,28 +15,28 @@ interface Pair {
 }
 
 const PAIRS = CALLS.filter((call): call is Pair => call.token !== undefined);
-/** While one is changed: the new one and the one before. */
+/** During a rotation: the new token and the previous one. */
 const MOST_TOKENS = 2;
 
-/** Every variable with the token of a pair, and both that hold it. */
+/** Every pair token's variable, with the two components that hold it. */
 export const PAIR_TOKENS: Readonly<Record<InternalTokenName, readonly [Component, Component]>> =
   Object.fromEntries(PAIRS.map(({ from, to, token }) => [token, [from, to]])) as never;
 
-/** What `from` shows to `to`. */
+/** The token that `from` sends to `to`. */
 export function tokenTo(config: Config, from: Component, to: Component): string {
   const pair = PAIRS.find((candidate) => candidate.from === from && candidate.to === to);
   const [current] = pair === undefined ? [] : tokensIn(config[pair.token]);
   return current ?? config.SVC_INTERNAL_SERVICE_TOKEN;
 }
 
-/** What `to` takes, from all that call it or from `callers` alone. Whoever shows the token of all pairs counts as any of them. */
+/** The tokens that `to` accepts from all its callers, or only from `callers`. The holder of the shared token counts as any caller. */
 export function tokensFrom(config: Config, to: Component, callers?: readonly Component[]): string[] {
   const pairs = PAIRS.filter((pair) => pair.to === to && (callers?.includes(pair.from) ?? true));
   const shared = config.SVC_INTERNAL_SERVICE_TOKEN;
   return [...pairs.flatMap(({ token }) => tokensIn(config[token])), ...(shared === "" ? [] : [shared])];
 }
 
-/** What is missing or tells nobody apart. */
+/** Missing tokens, and equal tokens that would make two pairs indistinguishable. */
 export function tokenProblems(component: Component, config: Config): string[] {
   const names = PAIRS.filter(({ from, to }) => [from, to].includes(component)).map(({ token }) => token);
   if (names.length === 0) return [];
@@ -61,12 +61,12 @@ export function pairTokenProblem(text: string): string | undefined {
   return tokens.map(secretProblem).find((problem) => problem !== undefined);
 }
 
-/** The first is shown to others, each is taken. */
+/** The caller sends the first token; the callee accepts each of them. */
 function tokensIn(text: string): string[] {
   return text === "" ? [] : text.split(",").map((token) => token.trim());
 }
 
-/** Two of the same value, where an earlier one is not counted: it may have been the one for all. */
+/** Problems for variables with equal tokens. Ignores previous tokens: a previous one may have been the shared token. */
 function same(
   names: readonly (InternalTokenName | "SVC_INTERNAL_SERVICE_TOKEN")[],
   config: Config,

@@ -1,11 +1,11 @@
-/** Limits of single languages: SANDBOX_LIMIT_OVERRIDES as a kind of variable, read as strictly as all others. */
+/** Limits per language: the kind of variable for SANDBOX_LIMIT_OVERRIDES, parsed as strictly as all others. */
 import { LANGUAGES } from "@svc/contracts";
 import { z } from "zod";
 import { MAX_JAIL_BYTES, MAX_PROCESSES, MIN_RUN_MEMORY, OPEN_FILES, OUTPUT_BYTES } from "./jail-bounds.ts";
 import { parseLimitTable } from "./limit-table.ts";
 import { LONGEST_TIME_MS, type Variable } from "./types.ts";
 
-/** The entry for languages that have none of their own, or not this limit in it. */
+/** The entry for languages without their own entry, or without this limit in it. */
 export const EVERY_LANGUAGE = "*";
 
 const within = ({ min = 1, max }: { min?: number; max: number }) => z.int().min(min).max(max).optional();

@@ -1,10 +1,10 @@
 /**
- * Tables of limits as values of variables: a JSON object of entries, each an object of limits. What is wrong is told with
- * its place and with what would be right there.
+ * Tables of limits as values of variables: a JSON object of entries, each an object of limits. An error names the position of
+ * the mistake and what is valid there.
  */
 import type { z } from "zod";
 
-/** `names`: those that entries may have; absent: any. */
+/** `names`: the allowed names of entries; all names when absent. */
 export function parseLimitTable<T>(
   text: string,
   schema: z.ZodObject & z.ZodType<T>,

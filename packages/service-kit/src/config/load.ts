@@ -1,7 +1,7 @@
 /**
- * Reads the configuration once: every value checked, unknown `SVC_` names refused with the nearest known one, relations
- * between values checked, the component's secrets demanded and judged, other components' left out. The result is frozen.
- * All problems are reported together.
+ * Reads the configuration once. Checks every value and the relations between values, and refuses unknown `SVC_` names with the
+ * nearest known one. Requires and checks the component's own secrets, and leaves out those of other components. Reports all
+ * problems together. The result is frozen.
  */
 import { deadlinesFor } from "@svc/contracts";
 import { parsePairs } from "../tracing/pairs.ts";
@@ -31,7 +31,7 @@ export class ConfigError extends Error {
 
 const NAMES = Object.keys(VARIABLES) as VariableName[];
 
-/** Which components cannot start without which variable. The runner may do without keys where it demands no manifest. */
+/** Variables without which a component cannot start. The runner needs no keys when it requires no manifest. */
 const REQUIRED: Partial<Record<VariableName, readonly Component[]>> = {
   SVC_EGRESS_GRANT_SECRET: ["egress-gateway"],
   SVC_EXECUTION_MANIFEST_PRIVATE_KEY: ["worker"],
@@ -39,7 +39,7 @@ const REQUIRED: Partial<Record<VariableName, readonly Component[]>> = {
   SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: ["runner", "launcher"],
 };
 
-/** What the text of our own secrets must be like. Credentials of Redis and of object stores are the business of those. */
+/** Quality checks of the service's own secrets. Redis and the object store are responsible for their own credentials. */
 const JUDGES: Partial<Record<VariableName, (text: string) => string | undefined>> = {
   SVC_INTERNAL_SERVICE_TOKEN: secretProblem,
   ...Object.fromEntries(Object.keys(PAIR_TOKENS).map((name) => [name, pairTokenProblem])),
@@ -75,12 +75,12 @@ export function loadConfig(component: Component, env: Record<string, string | un
   return Object.freeze(config);
 }
 
-/** Every value as it counts, defaults that follow other variables included; the default where one is not right. */
+/** The effective values, including defaults that depend on other variables. An invalid value counts as its default. */
 export function effectiveConfig(env: Record<string, string | undefined>): Config {
   return derive(parseValues(env).values as Config, env);
 }
 
-/** What is wrong with values by themselves. */
+/** Problems of single values, without relations between them. */
 export function valueProblems(env: Record<string, string | undefined>): string[] {
   return parseValues(env).problems;
 }
@@ -107,12 +107,12 @@ function parseValues(env: Record<string, string | undefined>): {
   return { values, problems };
 }
 
-/** Whether the API serves everybody who reaches it as one principal. */
+/** Whether the API treats everyone who reaches it as the same principal. */
 export function isUnauthenticated(config: Pick<Config, "LOCAL_MODE" | "SVC_AUTH_PROVIDER">): boolean {
   return config.LOCAL_MODE || config.SVC_AUTH_PROVIDER === "none";
 }
 
-/** Fills in defaults that follow other variables. */
+/** Fills in defaults that depend on other variables. */
 function derive(config: Config, env: Record<string, string | undefined>): Config {
   return {
     ...config,
@@ -141,7 +141,7 @@ function missing(component: Component, config: Config): string[] {
   return problems;
 }
 
-/** Secrets that protect nothing, in every component that is given them. */
+/** Weak or published secrets. Every component checks all that are in its environment, even those that it does not use. */
 function unfit(env: Record<string, string | undefined>): string[] {
   return Object.entries(JUDGES).flatMap(([name, judge]) => {
     const text = env[name]?.trim() ?? "";
@@ -171,7 +171,7 @@ function relations(component: Component, config: Config): string[] {
       `TOOL_CALL_REQUEST_TIMEOUT, in milliseconds, must be below TOOL_CALL_SESSION_EXPIRY, in seconds: ${config.TOOL_CALL_REQUEST_TIMEOUT} ms is not below ${config.TOOL_CALL_SESSION_EXPIRY} s`,
     );
   }
-  // A program that is run from the top may take as long as all its rounds.
+  // A replay may take as long as all rounds of the program together.
   const widest = deadlinesFor(job, config).worker / 1000 + 60;
   if (config.EGRESS_GRANT_TTL_SECONDS < widest) {
     problems.push(
@@ -209,7 +209,7 @@ function relations(component: Component, config: Config): string[] {
   return problems;
 }
 
-/** A call is one request. A program that another budget ended would be told of PTC_MAX_CALLS. */
+/** Each tool call is also one request. If another budget ended a program, its error would wrongly name PTC_MAX_CALLS. */
 function callBudgetProblems(config: Config): string[] {
   const { PTC_MAX_CALLS: calls } = config;
   return (["EXECUTION_MANIFEST_MAX_TOOL_CALLS", "EXECUTION_MANIFEST_MAX_REQUESTS"] as const)
@@ -217,7 +217,7 @@ function callBudgetProblems(config: Config): string[] {
     .map((name) => `${name} must be at least PTC_MAX_CALLS: ${config[name]} is below ${calls}`);
 }
 
-/** A runner that starts although somebody asks for microVMs would run programs beside this machine's kernel. */
+/** Refuses a runner when KVM_ENABLED is set: it would run programs on this machine's kernel instead of in microVMs. */
 function microvmProblems(component: Component, config: Config): string[] {
   if (component === "runner")
     return config.KVM_ENABLED
@@ -229,7 +229,7 @@ function microvmProblems(component: Component, config: Config): string[] {
     problems.push(
       `LAUNCHER_MEMORY_MIB must be at least LAUNCHER_RAM_MIB, ${each}: otherwise no microVM fits`,
     );
-  // File systems of a guest are in its memory.
+  // The guest's file systems are in its memory.
   for (const name of ["SANDBOX_WORKSPACE_MAX_BYTES", "SANDBOX_TMP_MAX_BYTES"] as const) {
     const most = each * 2 ** 20;
     if (config[name] > most)
@@ -238,7 +238,7 @@ function microvmProblems(component: Component, config: Config): string[] {
   return problems;
 }
 
-/** Lists of pairs may be there for other programs: they count where something is traced. */
+/** Checks these variables only when tracing is on, because they may be set for other programs. */
 function tracingProblems(config: Config): string[] {
   if (!config.OTEL_TRACING_ENABLED) return [];
   return (["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_RESOURCE_ATTRIBUTES"] as const).flatMap((name) => {
@@ -251,7 +251,7 @@ function tracingProblems(config: Config): string[] {
   });
 }
 
-/** Half a pair of keys would silently be another identity: the one of the credentials chain. */
+/** With half a pair of keys, the AWS SDK would silently use another identity, from its credentials chain. */
 function s3Problems({ S3_ACCESS_KEY, S3_SECRET_KEY, S3_SESSION_TOKEN }: Config): string[] {
   const problems: string[] = [];
   if ((S3_ACCESS_KEY === "") !== (S3_SECRET_KEY === "")) {
@@ -263,14 +263,14 @@ function s3Problems({ S3_ACCESS_KEY, S3_SECRET_KEY, S3_SESSION_TOKEN }: Config):
   return problems;
 }
 
-/** Variables that are set and change nothing, because this version lacks what they are about, or what they are about is switched off. */
+/** Variables that are set without effect, because this version lacks their feature or the feature is off. */
 export function ineffectiveVariables(env: Record<string, string | undefined>): string[] {
   const { KVM_ENABLED } = effectiveConfig({ KVM_ENABLED: env.KVM_ENABLED });
   const names = [...Object.keys(UNAVAILABLE), ...(KVM_ENABLED ? [] : Object.keys(MICROVM))];
   return names.filter((name) => name !== "KVM_ENABLED" && (env[name] ?? "").trim() !== "");
 }
 
-/** Names that are probably misspelt: what they set has no effect. Unknown `SVC_` names are refused instead. */
+/** Names that are probably misspelt, so that their values have no effect. Unknown `SVC_` names are refused instead. */
 export function misspeltVariables(
   env: Record<string, string | undefined>,
 ): { name: string; meant: string }[] {
@@ -278,7 +278,7 @@ export function misspeltVariables(
   return misspelt(given, NAMES);
 }
 
-/** What a variable's text means to its component. A text without meaning stops the process and is not shown. */
+/** Parses a variable's text for its component. An error becomes a ConfigError, which stops the process and does not show the text. */
 export function parsedVariable<T>(name: VariableName, config: Config, parse: (text: string) => T): T {
   try {
     return parse(config[name] as string);
@@ -287,7 +287,7 @@ export function parsedVariable<T>(name: VariableName, config: Config, parse: (te
   }
 }
 
-/** Confidential variables that a process was given and none of its components takes. */
+/** Confidential variables in the environment of a process that none of its components uses. */
 export function needlessSecrets(
   components: readonly Component[],
   env: Record<string, string | undefined>,
@@ -296,7 +296,7 @@ export function needlessSecrets(
   return NAMES.filter((name) => !isTaken(name) && (env[name] ?? "").trim() !== "");
 }
 
-/** The configuration for the log: only what differs from the defaults, secrets as their presence. */
+/** The configuration for the log: only values that differ from the defaults, with `[set]` for secrets. */
 export function redactedConfig(config: Config): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
   for (const name of NAMES) {

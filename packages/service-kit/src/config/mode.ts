@@ -1,12 +1,12 @@
 /**
- * Which settings turn authentication on, and which of them contradict each other. Looks at what an operator set, not at
- * defaults: LOCAL_MODE=true beside a key would otherwise leave that key unused without a word. Pure.
+ * Which settings turn authentication on, and which of them contradict each other. Looks only at settings of the operator, not at
+ * defaults. Without this check, LOCAL_MODE=true would silently ignore a configured key. Pure.
  */
 import type { VariableName } from "./variables.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Each names keys by which callers are recognised. */
+/** Each of these variables provides keys that authenticate callers. */
 export const KEY_SOURCES = [
   "SVC_JWT_PUBLIC_KEY",
   "SVC_JWT_JWKS_JSON",
@@ -16,7 +16,7 @@ export const KEY_SOURCES = [
 
 export const setting = (env: Environment, name: VariableName) => (env[name] ?? "").trim();
 
-/** The settings that ask for authentication, as an operator would recognise them. Values of keys are not shown. */
+/** The settings that ask for authentication, in a form that an operator recognises. Never shows values of keys. */
 export function authenticationSettings(env: Environment): string[] {
   return [
     ...(setting(env, "LOCAL_MODE") === "false" ? ["LOCAL_MODE=false"] : []),
@@ -36,7 +36,7 @@ export function modeContradictions(env: Environment): string[] {
   );
 }
 
-/** As the variable's own kind reads it. */
+/** The value of SVC_AUTH_PROVIDER, in lower case because the variable's kind ignores case. */
 export function providerOf(env: Environment): string {
   return setting(env, "SVC_AUTH_PROVIDER").toLowerCase();
 }

@@ -1,4 +1,4 @@
-/** The limits of names of files that callers choose, as they are configured. Pure. */
+/** The configured limits of file names that callers choose. Pure. */
 import type { NameLimits } from "@svc/contracts";
 import type { Config } from "./variables.ts";
 

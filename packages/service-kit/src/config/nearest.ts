@@ -1,4 +1,4 @@
-/** Finds the name that was probably meant. Pure. */
+/** Finds the known name that a misspelt one probably means. Pure. */
 
 /** The known name with the smallest edit distance. */
 export function nearestName(name: string, names: readonly string[]): string {
@@ -11,14 +11,14 @@ export function nearestName(name: string, names: readonly string[]): string {
   return best;
 }
 
-/** As nearestName, whatever the case. Undefined where more than a third of the name would have to change. */
+/** Like nearestName, but compares in upper case. Undefined when more than a third of the name would have to change. */
 export function likelyName(name: string, names: readonly string[]): string | undefined {
   const upper = name.toUpperCase();
   const nearest = nearestName(upper, names);
   return editDistance(upper, nearest) * 3 <= upper.length ? nearest : undefined;
 }
 
-/** Names so close to a known one that they are probably meant to be it. */
+/** Unknown names that are close to a known one and so probably mean it. */
 export function misspelt(
   given: readonly string[],
   names: readonly string[],
@@ -33,10 +33,10 @@ export function misspelt(
     });
 }
 
-/** Two letters swapped are two edits. */
+/** Allows two swapped letters, which are two edits. */
 const NEAR = 2;
 
-/** Characters to insert, remove or replace. */
+/** The Levenshtein distance: how many characters to insert, remove or replace. */
 export function editDistance(left: string, right: string): number {
   let row = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let i = 1; i <= left.length; i++) {

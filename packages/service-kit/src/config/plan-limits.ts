@@ -1,13 +1,13 @@
 /**
- * What a caller's plan allows: SVC_PLAN_LIMITS as a kind of variable, read as strictly as all others, and the choice of one
- * plan's limits. A plan can only tighten the limits of the service: each use lowers it to the limit of the service.
+ * Limits of callers' plans: the kind of variable for SVC_PLAN_LIMITS, parsed as strictly as all others, and the lookup of a plan.
+ * A plan can only tighten the limits of the service: each use takes the lower of the two.
  */
 import { z } from "zod";
 import { MIN_RUN_MEMORY } from "./jail-bounds.ts";
 import { parseLimitTable } from "./limit-table.ts";
 import { parseSize, type Variable } from "./types.ts";
 
-/** Bytes. A limit that is absent is the service's own. */
+/** In bytes. Where a limit is absent, the service's own limit applies. */
 export interface PlanLimits {
   run_memory_limit?: number | undefined;
   max_file_size?: number | undefined;

@@ -1,6 +1,6 @@
 /**
- * The form of REDIS_URL that asks sentinels for the server: `redis+sentinel://user:password@host:port,host:port/name/database`, with
- * `rediss` for TLS. User, password and database are those of the server, `name` is the group that the sentinels watch.
+ * The sentinel form of REDIS_URL: `redis+sentinel://user:password@host:port,host:port/name/database`, with `rediss` for TLS.
+ * User, password and database belong to the Redis server. `name` is the group that the sentinels watch.
  */
 export interface SentinelAddress {
   isTls: boolean;
@@ -13,11 +13,11 @@ export interface SentinelAddress {
 
 const SENTINEL_PORT = 26_379;
 const MAX_SENTINELS = 16;
-/** Each part ends at a character that it cannot have, so reading is linear. */
+/** Each part ends at a character that it cannot contain, so matching takes linear time. */
 const FORM =
   /^(rediss?)\+sentinel:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^@/]+)\/([A-Za-z0-9._-]{1,128})(?:\/(\d{1,4}))?$/;
 
-/** Undefined where it is not of this form. */
+/** Undefined for an address of any other form. */
 export function sentinelAddress(text: string): SentinelAddress | undefined {
   const [, scheme, username = "", password = "", hosts = "", name = "", database = "0"] =
     FORM.exec(text) ?? [];
@@ -51,7 +51,7 @@ interface RedisSettings {
   REDIS_TLS: boolean;
 }
 
-/** REDIS_URL wins over the parts, so one that says what the address lacks would be without effect: no TLS, or no password. */
+/** REDIS_URL wins over the single variables. So a variable for a part that the URL lacks would silently have no effect, such as TLS. */
 export function redisProblems(settings: RedisSettings): string[] {
   const { REDIS_URL: address, REDIS_USERNAME, REDIS_PASSWORD, REDIS_TLS } = settings;
   if (address === "" || address.startsWith("unix:")) return [];

@@ -1,17 +1,17 @@
 /**
- * Judges whether a secret can be used at all: long enough, not made up by a person, not published. The rule is simple and
- * stated in docs/secrets.md; every value that the examples, tests and documents of this repository show falls under it,
- * and a test holds that. Answers what is wrong in words that show nothing of the value. Pure.
+ * Checks whether a secret is usable: long enough, not made up by a person, not published. docs/secrets.md states the rule.
+ * It refuses every secret value in the examples, tests and documents of this repository, and a test verifies that.
+ * Problems never show anything of the value. Pure.
  */
 import { createHash } from "node:crypto";
 
 const MIN_BYTES = 32;
-/** What is random has more: of 32 random hexadecimal digits not one text in a million has fewer. */
+/** A random secret has more: fewer than one in a million texts of 32 random hexadecimal digits fall below this. */
 const MIN_DISTINCT = 8;
 const PLACEHOLDER = /password|secret|change.?me|example|placeholder/i;
 const KEY_BYTES = 32;
 
-/** SHA-256 of texts, and of the last 32 bytes of keys, that are published and pass the other rules. */
+/** SHA-256 of published texts, and of the last 32 bytes of published keys, that pass the other rules. */
 const PUBLISHED: ReadonlySet<string> = new Set([
   // RFC 8032, section 7.1, tests 1 and 2; RFC 8037, appendix A: private and public parts.
   "644d50ab64864c20a12b3c4656d46b4a48f69ef7c47ecdc8415cd28316b22ef5",
@@ -32,7 +32,7 @@ export function secretProblem(text: string): string | undefined {
   return PUBLISHED.has(digest(text)) ? IS_PUBLISHED : undefined;
 }
 
-/** What is wrong with keys in any form that a component takes, or undefined. Their form is judged by who uses them. */
+/** The problem with keys in any form that a component accepts, or undefined. The users of the keys check their form. */
 export function keyProblem(text: string): string | undefined {
   for (const key of keysIn(text)) {
     if (new Set(key).size < MIN_DISTINCT) return "is no random key: make one of your own";
@@ -41,7 +41,7 @@ export function keyProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** One piece again and again, the last time perhaps not whole. */
+/** Whether the text repeats one piece; the last repetition may be incomplete. */
 function isRepetition(text: string): boolean {
   for (let length = 1; length <= text.length / 2; length++) {
     if (text.startsWith(text.slice(length))) return true;
@@ -49,7 +49,7 @@ function isRepetition(text: string): boolean {
   return false;
 }
 
-/** Most characters are neighbours of the one before, as in `abcdefgh` and `98765432`. */
+/** Whether most characters are equal or adjacent to the previous one, as in `abcdefgh` and `98765432`. */
 function isSequence(text: string): boolean {
   let steps = 0;
   for (let at = 1; at < text.length; at++) {
@@ -58,7 +58,7 @@ function isSequence(text: string): boolean {
   return steps > text.length / 2;
 }
 
-/** The last 32 bytes of everything that may be a key: there PKCS8, SPKI and JWK have an Ed25519 key. */
+/** The last 32 bytes of each possible key in the text. In PKCS8, SPKI and JWK, an Ed25519 key is there. */
 function keysIn(text: string): Buffer[] {
   const plain = text.trim().replaceAll("\\n", "\n");
   const runs = plain.startsWith("{")

@@ -1,4 +1,4 @@
-/** What is wrong with how a component would speak to others. */
+/** Problems with a component's TLS settings, for the address that it listens on and the addresses that it calls. */
 import { CALLS, LISTENS, placeOf } from "./calls.ts";
 import type { Component } from "./types.ts";
 import type { Config, VariableName } from "./variables.ts";
@@ -23,14 +23,14 @@ export function tlsProblems(
       );
   }
   const { host } = LISTENS[placeOf(component)];
-  // The API leaves TLS to a proxy.
+  // A proxy in front of the API does TLS for it.
   if (component === "api" || config.SVC_ALLOW_PLAIN_HTTP || isLoopback(String(config[host]))) return [];
   return [
     `${host}=${config[host]} without TLS lets tokens and files be read on the network: set ${FILES.join(", ")}, or SVC_ALLOW_PLAIN_HTTP=true in a network that is encrypted or closed itself (docs/tls.md)`,
   ];
 }
 
-/** Variables with the addresses of other components. */
+/** Variables with the addresses of other components that this one calls. */
 function addressesOf(component: Component): VariableName[] {
   const names = CALLS.filter(({ from, to }) => from === placeOf(component) && to in LISTENS).flatMap(
     ({ by }) => by ?? [],

@@ -1,5 +1,5 @@
 /**
- * Kinds of configuration values. Each kind parses one text, or throws a RangeError that says what would be right.
+ * Kinds of configuration values. Each kind parses one text, or throws a RangeError that says what is valid.
  * Sizes: bytes, or a number with k, kb, m, mb, g, gb (powers of 1024).
  */
 import { portOfTarget } from "./forward-target.ts";
@@ -17,7 +17,7 @@ export type Component =
 export interface Variable<T> {
   parse: (text: string) => T;
   fallback: T;
-  /** What the default is, in words, where it is not the literal value. */
+  /** The default in words, when it is not the literal `fallback`. */
   note?: string;
   secret: boolean;
   doc: string;
@@ -98,7 +98,7 @@ export function bool(fallback: boolean, doc: string): Variable<boolean> {
   );
 }
 
-/** A switch that opens something: nothing but the word itself turns it on, and a misspelt one stops the process. */
+/** A switch that weakens a protection: only exactly `true` turns it on, and a misspelt value stops the process. */
 export function exactBool(fallback: boolean, doc: string): Variable<boolean> {
   return variable(
     (value) => {
@@ -131,7 +131,7 @@ export function oneOf<const T extends string>(values: readonly T[], fallback: T,
   );
 }
 
-/** A comma list; with `allowed`, of nothing else. */
+/** A comma list. With `allowed`, it may contain only these items. */
 export function list(
   fallback: readonly string[],
   doc: string,
@@ -151,7 +151,7 @@ export function list(
   );
 }
 
-/** A comma list of names and addresses, in lower case. */
+/** A comma list of host names and addresses, converted to lower case. */
 export function hosts(doc: string): Variable<readonly string[]> {
   const items = list([], doc);
   return {
@@ -179,7 +179,7 @@ export function target(fallback: string, doc: string): Variable<string> {
   );
 }
 
-/** `query`: it may have one, for it is used as it is. */
+/** `query`: allows a query, for a URL that is used unchanged. */
 export function url(fallback: string, doc: string, { query = false } = {}): Variable<string> {
   return variable((value) => parseUrl(value, query), fallback, doc);
 }
@@ -201,7 +201,7 @@ function parseUrl(value: string, mayHaveQuery = false): string {
   if (!/^https?:$/.test(parsed?.protocol ?? "")) {
     throw new RangeError("must be a URL such as http://localhost:3000");
   }
-  // The log shows them, and hardly anything would use them.
+  // The log shows URLs, and hardly any component would use the credentials.
   if (parsed?.username || parsed?.password) throw new RangeError("must have no user and no password");
   if (value.includes("#") || (value.includes("?") && !mayHaveQuery))
     throw new RangeError("must end with its path: no ? and no #");

@@ -1,6 +1,6 @@
 /**
- * Every environment variable of every component, with its default and meaning: `variables/` has a file for each reader. All
- * components know all names, so one shared file of variables works for all of them.
+ * Every environment variable of every component, with its default and meaning. `variables/` has a file for each reader. All
+ * components know all names, so they can share one file of variables.
  */
 import type { Variable } from "./types.ts";
 import { API } from "./variables/api.ts";

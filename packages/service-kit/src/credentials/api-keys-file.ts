@@ -1,16 +1,17 @@
 /**
- * Reads SVC_API_KEYS_FILE, for the API and for `./svc`. Trusts its owner and nobody else: a file that the group or others can read is refused, because
- * who may read it may soon write it. One exception: root's file, read by the group of this process alone, which is how Kubernetes mounts
- * a Secret for a user other than root. A file that is not right is refused whole. Problems never show what is in it.
+ * Reads SVC_API_KEYS_FILE, for the API and for `./svc`. Trusts only the file's owner: refuses a file that the group or others can
+ * read, because whoever may read it may soon write it. One exception: a file of root that only this process's group can read.
+ * Kubernetes mounts a Secret like that for a user other than root. A file with any problem is refused as a whole. Problems never
+ * show the file's content.
  */
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { type ApiKeyRecord, MAX_API_KEYS_FILE_BYTES, parseApiKeys } from "@svc/contracts";
 
-/** Why the file is not used: a sentence about it that says what to do. */
+/** Why the file cannot be used. Where possible, the message says what to do. */
 export class ApiKeysProblem extends Error {
-  /** Of the system, where the file could not be opened. */
+  /** The system's error code, when the file could not be opened. */
   readonly code: string | undefined;
 
   constructor(problem: string, code?: string) {
@@ -31,7 +32,7 @@ const OTHERS_BUT_GROUP_READS = 0o037;
 
 export async function readApiKeysFile(path: string): Promise<ApiKeysFile> {
   if (!isAbsolute(path)) throw new ApiKeysProblem("must be an absolute path");
-  // Without O_NONBLOCK a pipe in its place would hold the start.
+  // Without O_NONBLOCK, opening a named pipe here would block the start.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
     throw unreadable(path, error as NodeJS.ErrnoException);
   });
@@ -57,13 +58,13 @@ async function contentOf(path: string, file: FileHandle): Promise<{ text: string
   return { text: await file.readFile("utf8"), version: versionOf(found) };
 }
 
-/** Bits of a mode that no file of keys may have. */
+/** Mode bits that the file of keys must not have. */
 function othersOf({ uid, gid }: { uid: bigint; gid: bigint }): number {
   const isLent = uid === 0n && process.geteuid?.() !== 0 && gid === BigInt(process.getegid?.() ?? -1);
   return isLent ? OTHERS_BUT_GROUP_READS : OTHERS;
 }
 
-/** The version that lies there now; undefined where nothing can be looked at. */
+/** The current version of the file; undefined when its metadata cannot be read. */
 export async function versionOfFile(path: string): Promise<string | undefined> {
   return stat(path, { bigint: true }).then(versionOf, () => undefined);
 }

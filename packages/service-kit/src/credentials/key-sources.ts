@@ -1,7 +1,7 @@
 /**
- * Where verification keys come from: one key in a variable, a key set in a variable, a directory of key files. A key id
- * that two sources name has the key of the later one. Trusts the operator; nothing here is told what a token says, so no
- * key id of a token ever becomes a path. The API reads its keys here, and `./svc` checks them here before a start.
+ * The sources of verification keys: one key in a variable, a key set in a variable, a directory of key files. When two sources
+ * have the same key id, the later one wins. Trusts the operator. This module never sees a token, so a token's key id never
+ * becomes a path. The API reads its keys here, and `./svc` checks them here before a start.
  */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, parse } from "node:path";
@@ -12,10 +12,10 @@ import { jwkSchema, KeyError, keyOfJwk, parseKeyText, type VerificationKey } fro
 
 export type KeySet = ReadonlyMap<string, VerificationKey>;
 
-/** Says which entry of a source cannot be used, and why. */
+/** Receives which entry of a source cannot be used, and why. */
 export type OnProblem = (problem: string) => void;
 
-/** The variables that name keys, and which of the keys count. */
+/** The variables that provide keys, and those that restrict them. */
 export type KeySettings = Pick<
   Config,
   | "SVC_JWT_PUBLIC_KEY"
@@ -30,13 +30,13 @@ export type KeySettings = Pick<
 export interface VerificationKeys {
   fixed: KeySet;
   fromFiles: KeySet;
-  /** Everything that is wrong, each with its variable and its place there. An API does not start with one. */
+  /** All problems, each with its variable and the position there. The API does not start with any problem. */
   problems: string[];
-  /** Whether this user may not read the directory or a file in it. */
+  /** Whether this user lacks permission to read the directory or a file in it. */
   isDenied: boolean;
 }
 
-/** A longer file holds no key. */
+/** A longer file cannot be a key. */
 const MAX_FILE_BYTES = 64 * 1024;
 
 /** The keys of all sources as they are now. */
@@ -68,7 +68,7 @@ function noKey({
     : `${what} is in SVC_JWT_PUBLIC_KEYS_DIR ${directory}`;
 }
 
-/** Those of an algorithm that is allowed. */
+/** The keys with an allowed algorithm. */
 export function usableKeys({ SVC_JWT_ALLOWED_ALGS: allowed }: KeySettings, keys: KeySet): KeySet {
   return new Map([...keys].filter(([, { algorithm }]) => allowed.includes(algorithm)));
 }
@@ -119,9 +119,9 @@ function keySet(text: string, onProblem: OnProblem): KeySet {
 }
 
 /**
- * The keys of a directory: one per file, the file name without extension is the key id. Hidden files and whatever
- * is no regular file are passed over. What is not there holds no key; what cannot be read for another reason throws, but
- * for single files that are closed to this user where `onClosed` is told of them.
+ * The keys of a directory, one per file. The file name without extension is the key id. Skips hidden files and everything that
+ * is not a regular file. A missing directory or file holds no key; any other read error throws. With `onClosed`, a single
+ * file that this user may not read does not throw: `onClosed` gets the problem.
  */
 export async function keysOfDirectory(
   directory: string,
@@ -146,14 +146,14 @@ export async function keysOfDirectory(
   return keys;
 }
 
-/** Texts of variables are judged where variables are read. */
+/** Checks the quality of a key file's text. For texts of variables, config/load.ts does that. */
 function fileKey(text: string): VerificationKey {
   const problem = keyProblem(text);
   if (problem !== undefined) throw new KeyError(problem);
   return parseKeyText(text);
 }
 
-/** A fault of this file alone: not of the disk, and not of a folder in which nothing may be looked up. */
+/** Whether an error concerns this file only, not the disk and not a folder without search permission. */
 function isClosed({ code = "", syscall }: NodeJS.ErrnoException): boolean {
   return code === "ELOOP" || (syscall === "open" && ["EACCES", "EPERM"].includes(code));
 }

@@ -1,7 +1,7 @@
 /**
- * One public key as text: PEM (line ends may be written as `\n`), base64 of DER (SPKI), base64 of PEM, or a JWK. Pure.
- * The kind of key alone decides its algorithm, so that a token can never choose how a key is used. Texts are the
- * operator's; a private key or one of another kind is refused by a message that never shows the key.
+ * One public key as text: PEM (line ends may be written as `\n`), base64 of DER (SPKI), base64 of PEM, or a JWK.
+ * Only the type of the key decides its algorithm, so a token can never choose how a key is used. The texts come from the
+ * operator. Refuses private keys and keys of other types, with messages that never show the key. Pure.
  */
 import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 import { z } from "zod";
@@ -13,7 +13,7 @@ export interface VerificationKey {
   key: KeyObject;
 }
 
-/** A key text that is no usable public key. */
+/** Thrown when a text is not a usable public key. */
 export class KeyError extends Error {
   constructor(problem: string) {
     super(problem);
@@ -35,7 +35,7 @@ export const jwkSchema = z.object({
   x: z.string().optional(),
   n: z.string().optional(),
   e: z.string().optional(),
-  /** Of a private key. */
+  /** Only a private key has this field, so it must be absent. */
   d: z.undefined().optional(),
 });
 export type Jwk = z.infer<typeof jwkSchema>;

@@ -1,25 +1,25 @@
-/** How far a clock is off. Pure. */
+/** Measures the difference between two clocks. Pure. */
 
 /**
- * Two machines whose clocks are so close to a third's differ by no more than what a manifest tolerates in worker and runner
- * together, 30 s.
+ * Two clocks that each differ from a third one by at most this differ from each other by less than 30 s. A manifest tolerates that
+ * difference between worker and runner.
  */
 export const CLOCK_TOLERANCE_MS = 10_000;
 
-/** When this machine's clock was read before and after another one told its time. */
+/** A reading of another clock, between two readings of this machine's clock. */
 export interface Bracket {
   beforeMs: number;
   toldMs: number;
   afterMs: number;
 }
 
-/** The least by which this machine's clock is ahead of the other; negative: behind it. The answer may have taken any time. */
+/** The smallest possible lead of this machine's clock over the other, in ms; negative when it is behind. Allows for any network delay. */
 export function aheadBy({ beforeMs, toldMs, afterMs }: Bracket): number {
   if (toldMs < beforeMs) return beforeMs - toldMs;
   return toldMs > afterMs ? afterMs - toldMs : 0;
 }
 
-/** `whose`: the other clock, like "Redis's". Undefined when the two are close enough. */
+/** The readiness reason when the clocks differ too much, otherwise undefined. `whose`: the other clock, like "Redis's". */
 export function clockReason(bracket: Bracket, whose: string): string | undefined {
   const ms = aheadBy(bracket);
   if (Math.abs(ms) <= CLOCK_TOLERANCE_MS) return undefined;

@@ -1,9 +1,9 @@
-/** What one component says of its readiness to another. */
+/** How one component asks another whether it is ready. */
 import { z } from "zod";
 import { answerBytes, type InnerClient } from "../http/inner-client.ts";
 
 const MAX_BYTES = 64 * 1024;
-/** Longer than any check of the other one takes. */
+/** Longer than any check of the other component takes. */
 const DEFAULT_MS = 7000;
 const MAX_REASONS = 300;
 
@@ -11,7 +11,7 @@ const reasonsSchema = z.object({ reasons: z.record(z.string(), z.string()) });
 
 export interface PeerAnswer {
   status: number;
-  /** Parsed; undefined when it is no JSON. */
+  /** Parsed JSON; undefined when the body is not JSON. */
   body: unknown;
 }
 
@@ -39,7 +39,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Why it is not ready, in its own words. `name`: like "the runner". */
+/** Why the component is not ready, in its own words; undefined when it is ready. `name`: like "the runner". */
 export function peerReason(name: string, answer: PeerAnswer | undefined): string | undefined {
   if (answer === undefined) return `${name} cannot be reached`;
   if (answer.status === 200) return undefined;

@@ -1,10 +1,10 @@
 /**
- * Readiness: named checks, each with the reason where it fails. Every component answers by this on its readiness route.
- * A reason is a few plain words for an operator, without addresses, paths or texts of libraries, because some of these routes are public.
+ * Readiness: named checks, each with a reason when it fails. Every component answers its readiness route with these checks.
+ * A reason is a few plain words for an operator. Some of these routes are public, so it has no addresses, paths or library texts.
  */
 import type { Lifecycle } from "../http/server.ts";
 
-/** Answers the reason when the check fails. One that rejects fails without a reason of its own. */
+/** Returns the reason when the check fails, otherwise undefined. A check that rejects fails with a generic reason. */
 export type Check = () => Promise<string | undefined> | string | undefined;
 export type Checks = Readonly<Record<string, Check>>;
 
@@ -19,7 +19,7 @@ export interface Readiness<Name extends string = string> {
   findings: Record<Name, Finding>;
 }
 
-/** What a readiness route tells: each check, and why those that failed did. */
+/** The body of a readiness route: all checks, and the reasons of those that failed. */
 export interface ToldReadiness {
   checks: Record<string, boolean>;
   reasons?: Record<string, string>;
@@ -29,7 +29,7 @@ export interface ToldReadiness {
 const LIMIT_MS = 7000;
 const LATE = `the check did not end within ${LIMIT_MS / 1000} s`;
 
-/** All checks side by side. Never rejects. */
+/** Runs all checks in parallel. Never rejects. */
 export async function checkReadiness<Name extends string>(
   checks: Readonly<Record<Name, Check>>,
 ): Promise<Readiness<Name>> {
@@ -58,7 +58,7 @@ export function toldOf({ findings }: Readiness): ToldReadiness {
   return { checks, reasons: Object.fromEntries(failed.map(([name, { reason = "" }]) => [name, reason])) };
 }
 
-/** Questions at the same time share one answer. */
+/** Concurrent calls share one answer. */
 export function shared<T>(ask: () => Promise<T>): () => Promise<T> {
   let asked: Promise<T> | undefined;
   return () => {
@@ -69,7 +69,7 @@ export function shared<T>(ask: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Takes work: it neither starts nor ends. */
+/** Passes while the component is neither starting nor stopping. */
 export function runningCheck(lifecycle: Lifecycle): Check {
   const reasons = { starting: "it is starting", stopping: "it is ending", running: undefined } as const;
   return () => reasons[lifecycle.state];

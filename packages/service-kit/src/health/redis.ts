@@ -1,17 +1,17 @@
-/** Whether Redis does what a component needs: it answers, takes writes, and has the same time. */
+/** Checks that Redis answers, accepts writes, and has about the same time as this machine. */
 import type { Redis } from "../redis/client.ts";
 import { clockReason } from "./clock.ts";
 import { type Check, shared } from "./readiness.ts";
 
 const ANSWER_MS = 2000;
-/** A write that changes nothing: nobody has this key. */
+/** A key that does not exist, for a write that changes nothing. */
 const NO_SUCH_KEY = "svc:no-such-key";
 
-/** Our scripts use several keys at once, which there may be on different nodes. */
+/** The Lua scripts use several keys at once, which a cluster may keep on different nodes. */
 const IS_CLUSTER =
   "Redis is a cluster, and several nodes that share the keys cannot be used (docs/deploy.md)";
 
-/** By the first word of an error of Redis. */
+/** The reasons by the first word of a Redis error. */
 const REFUSALS: Readonly<Record<string, string>> = {
   MOVED: IS_CLUSTER,
   CLUSTERDOWN: IS_CLUSTER,
@@ -29,7 +29,7 @@ interface Asked {
   clock?: string | undefined;
 }
 
-/** Two checks that ask Redis once. A clock that cannot be compared passes. */
+/** Two checks that share one query to Redis. The clock check passes when the clocks cannot be compared. */
 export function redisChecks(redis: Redis): { redis: Check; clock: Check } {
   const ask = shared(() => askRedis(redis));
   return { redis: async () => (await ask()).redis, clock: async () => (await ask()).clock };
@@ -46,7 +46,7 @@ async function answers(redis: Redis): Promise<Asked> {
   const [ping, write, cluster, time] = await Promise.allSettled([
     redis.ping(),
     redis.setrange(NO_SUCH_KEY, 0, ""),
-    // Where it is not permitted, errors of other commands tell.
+    // Where INFO is not permitted, the errors of the other commands reveal a cluster.
     redis.info("cluster"),
     redis.time().then(([seconds, micros]) => ({
       beforeMs,

@@ -1,7 +1,7 @@
 /**
- * Pulls a request body chunk by chunk, so that nothing is read before it is wanted. Bounds its bytes and the time that is
- * spent waiting for the client: a fixed time and a second for each MiB that has come, and, where asked for, the longest
- * silence. Time that we need ourselves does not count.
+ * Reads a request body chunk by chunk, on demand. Bounds its bytes and the time spent waiting for the client: a fixed time
+ * plus a second for each MiB that has arrived. Optionally bounds the longest silence, too. Time for our own processing does
+ * not count.
  */
 import type { IncomingMessage } from "node:http";
 import { byteSize, ServiceError } from "@svc/contracts";
@@ -11,7 +11,7 @@ export interface BodyReaderLimits {
   /** BODY_TIMEOUT_MS. */
   timeoutMs: number;
   silenceMs?: number;
-  /** What a body that comes too slowly is refused with. */
+  /** Makes the error for a body that arrives too slowly. */
   late: () => ServiceError;
 }
 
@@ -69,7 +69,7 @@ export class BodyReader {
       };
       const wake = (): void => finish();
       let turn: NodeJS.Immediate | undefined;
-      // A process that was busy finds its timer due before it has read its sockets, so they are read once more.
+      // In a process that was busy, the timer may fire before data that waits in the socket is read. So wait for one more read.
       const expire = (): void => {
         turn = setImmediate(() => finish(late()));
       };

@@ -1,6 +1,7 @@
 /**
- * Tells when the certificate of a component ends: in a metric, and in the log when little of its life is left, which is at the start, once
- * a day, and when another one is taken. An expired one stops nobody here, but all others refuse it.
+ * Reports when a component's certificate expires: always in metrics, and in the log when little of its lifetime is left.
+ * Checks at the start, once a day, and when a new certificate is loaded. The component goes on with an expired certificate, but all
+ * other components refuse it.
  */
 import type { X509Certificate } from "node:crypto";
 import type { Registry } from "prom-client";
@@ -9,7 +10,7 @@ import { gauge } from "../metrics/made.ts";
 import type { TlsIdentity } from "./tls.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** Renewals are due before: at two thirds of a life at the latest. */
+/** Warns in the last third of the lifetime, because a renewal is due at two thirds at the latest. */
 const SHARE_LEFT = 1 / 3;
 
 export function watchCertificateEnd(

@@ -1,4 +1,4 @@
-/** Answers requests that are not HTTP: they never reach a route, but they get an error of the table like any other. */
+/** Answers requests that are not valid HTTP. They never reach a route, but they get an error from the error table like any other. */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { errorBody, ServiceError } from "@svc/contracts";
@@ -15,11 +15,11 @@ const REASONS: Record<string, { status: number; line: string; message: string }>
     message: "The request headers did not arrive in time.",
   },
 };
-/** A client that reads has its answer by then; one that keeps its side open does not keep the connection. */
+/** Enough for a client that reads its answer. After this the connection closes, even if the client keeps its side open. */
 const LINGER_MS = 2000;
 const OTHER = { status: 400, line: "Bad Request", message: "The request is not valid HTTP." };
 
-/** `note` is told what was answered. */
+/** `note` receives the answer. */
 export function refuseBrokenRequest(
   error: Error & { code?: string },
   socket: Socket,

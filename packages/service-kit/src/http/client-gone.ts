@@ -1,13 +1,13 @@
-/** When a client closes its connection before its answer is written whole, what is done for it can end. */
+/** Detects clients that close their connection before the whole answer is written, so that work for them can stop. */
 import type { FastifyReply } from "./types.ts";
 
-/** Calls `then` when the connection of the answer has closed. It may have, while a hook waited, and says so only once. */
+/** Calls `then` once the answer is closed. It may already be, since the `close` event comes only once and a hook may have waited. */
 export function whenClosed({ raw }: Pick<FastifyReply, "raw">, then: () => void): void {
   if (raw.closed) then();
   else raw.once("close", then);
 }
 
-/** Aborted, with the given reason, when that happens or has happened. An answer that was written whole never aborts it. */
+/** A signal that aborts with `reason` when the client has left. It never aborts after the whole answer was written. */
 export function clientGone(reply: FastifyReply, reason: Error): AbortSignal {
   const controller = new AbortController();
   whenClosed(reply, () => {

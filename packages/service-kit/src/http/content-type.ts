@@ -1,4 +1,4 @@
-/** The refusal of a media type: what came, shown harmlessly, and what is wanted. */
+/** The error for a wrong media type. It names the expected type and the one that came, without unprintable characters. */
 import { ServiceError } from "@svc/contracts";
 
 const MAX_SHOWN_CHARS = 64;

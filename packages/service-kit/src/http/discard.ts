@@ -1,6 +1,6 @@
 /**
- * Reads and drops the rest of a request body before it is refused: a client that is still sending would otherwise meet a
- * reset connection instead of the answer. Bounded in bytes and time, over at once when nothing comes; never throws.
+ * Reads and drops the rest of a request body before the request is refused. Otherwise a client that is still sending would
+ * get a connection reset instead of the answer. Bounded in bytes and time, and ends soon when nothing comes. Never throws.
  */
 import type { IncomingMessage } from "node:http";
 
@@ -24,7 +24,7 @@ export async function discardBody(request: IncomingMessage): Promise<void> {
       request.pause();
       resolve();
     };
-    // A process that was busy finds its timer due before it has read its sockets, so they are read once more.
+    // In a process that was busy, the timer may fire before data that waits in the socket is read. So wait for one more read.
     const expire = (): void => {
       const before = left;
       setImmediate(() => {

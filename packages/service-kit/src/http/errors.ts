@@ -1,4 +1,4 @@
-/** Turns whatever a route throws into an answer of the error table, and logs what the client must not see. */
+/** Turns everything that a route throws into an answer from the error table, and logs what the client must not see. */
 import {
   ERRORS,
   type ErrorCode,
@@ -18,14 +18,14 @@ import { noteFailure } from "./request-log.ts";
 
 const REQUEST_TIMEOUT = 408;
 const UNAVAILABLE = 503;
-/** What a component answers while it starts or stops, or has no room: no fault, so no line at error level. */
+/** Expected answers while a component starts, stops or has no free slot. They are not logged at error level. */
 const NO_FAULT: ReadonlySet<ErrorCode> = new Set(["starting_up", "shutting_down", "runner_busy"]);
-/** More was asked for than there is room: nothing is broken, and an operator may want to add room. */
+/** Overload, logged as a warning: nothing is broken, but the operator may want to add capacity. */
 const OVERLOAD: ErrorCode = "queue_saturated";
-/** Of a 503 whose thrower knows nothing better. */
+/** The default Retry-After of a 503. */
 export const RETRY_AFTER = { "retry-after": "2" } as const;
 
-/** `request`: with it, a refused media type is named. */
+/** With `request`, the error for a wrong media type names that type. */
 export function toServiceError(error: unknown, request?: FastifyRequest): ServiceError {
   if (error instanceof ServiceError) return error;
   if (hasZodFastifySchemaValidationErrors(error)) {
@@ -75,7 +75,7 @@ export function parseOrRefuse<T extends z.ZodType>(schema: T, value: unknown): z
   throw invalidRequest(problemsOf(result.error));
 }
 
-/** Tells the log, and the metrics of requests, with which error a request ends. */
+/** Records the error of a request, for the log and for the request metrics. */
 export function noteError(request: FastifyRequest, error: ServiceError): void {
   noteFailure(request, error);
   const line = {
@@ -107,7 +107,7 @@ export async function sendError(
   if (error.status === UNAVAILABLE) reply.headers(RETRY_AFTER);
   for (const [name, value] of Object.entries(error.headers ?? {})) reply.header(name, value);
   if (!request.raw.complete) {
-    // A client that was too slow is not waited for again.
+    // Do not wait a second time for a client that was too slow.
     if (error.status !== REQUEST_TIMEOUT) await discardBody(request.raw);
     reply.header("connection", "close");
   }

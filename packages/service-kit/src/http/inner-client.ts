@@ -1,7 +1,7 @@
 /**
- * Calls between our components: keep-alive connections, request id and internal token on each call, bounded times,
- * failures as ServiceError. Error texts of other components never travel further: only their code does. An answer that is
- * read as a whole has a largest size, and the time that its call may take; beyond either its connection is closed.
+ * Calls between our components: keep-alive connections, request id and internal token on each call, bounded times, failures as
+ * ServiceError. Never passes on an error text of another component, only its code. An answer that is read as a whole is bounded in
+ * size, and in time by its call; beyond either bound its connection is closed.
  */
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -25,20 +25,20 @@ import type { TlsIdentity } from "./tls.ts";
 export interface InnerClientOptions {
   baseUrl: string;
   internalToken?: string;
-  /** Code and status when the component cannot be reached. */
+  /** Error when the component cannot be reached. */
   unreachable: ErrorCode;
-  /** Code and status when the head of the answer does not come in time; as unreachable when it is absent. */
+  /** Error when the head of the answer does not arrive in time; `unreachable` when absent. */
   late?: ErrorCode;
-  /** Longest wait for the head of an answer, where a call says nothing else. */
+  /** Longest wait for the head of an answer, unless the call sets its own. */
   timeoutMs?: number;
   connections?: number;
-  /** How long making a connection may take; 10 s where it is absent. */
+  /** Longest time to open a connection; 10 s when absent. */
   connectMs?: number;
-  /** How long a request waits for a component that refuses connections, as one does that is being replaced; 0 where it is absent. */
+  /** How long a request waits for a component that refuses connections, for example while it is replaced; 0 when absent. */
   refusedMs?: number;
-  /** Makes each connection, in place of a socket to the address. Throws where none can be made. */
+  /** Opens each connection instead of a socket to the address. Throws when it cannot. */
   connect?: () => Duplex;
-  /** What it shows to a component with an https address, and takes it by. */
+  /** Own certificate, and the authority that verifies the other one, for components with an https address. */
   tls?: TlsIdentity | undefined;
   /** The name that the component's certificate must have, where that is not the host of `baseUrl`. */
   certifiedAs?: string;
@@ -48,32 +48,35 @@ export interface InnerRequest {
   method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
   path: string;
   requestId?: string | undefined;
-  /** The span that the call belongs to. */
+  /** The parent span of the call. */
   trace?: TraceContext | undefined;
   headers?: Record<string, string>;
   body?: Dispatcher.DispatchOptions["body"];
   signal?: AbortSignal | undefined;
-  /** Longest wait for the head of the answer, and then for its body where that is read as a whole; 0 waits as long as the caller's signal allows. */
+  /**
+   * Longest wait for the head of the answer, and then for its body when it is read as a whole without a signal. 0 waits as long as
+   * the caller's signal allows.
+   */
   timeoutMs?: number;
 }
 
 export interface JsonRequest extends InnerRequest {
-  /** Of the answer; as large as any message of ours when it is absent. */
+  /** Largest size of the answer; when absent, large enough for any internal message. */
   maxBytes?: number;
-  /** Of an answer that a program had a part in. */
+  /** JSON bounds, for an answer that a program can influence. */
   bounds?: JsonBounds;
 }
 
 export type InnerResponse = Dispatcher.ResponseData;
 
-/** Idle connections are closed by us, before a server that ends closes them (LATE_REQUESTS_MS in ./server.ts). */
+/** The client closes its idle connections before a stopping server closes them (LATE_REQUESTS_MS in ./server.ts). */
 const CLIENT_IDLE_MS = 1000;
 const HEAD_TIMEOUT_MS = 30_000;
 const HEAD_IS_LATE = "UND_ERR_HEADERS_TIMEOUT";
-/** More than the largest message of ours has. */
+/** Larger than any internal message. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** Between attempts to connect. */
+/** Pause between attempts to connect. */
 const AGAIN_MS = 50;
 
 function connectorWith(options: InnerClientOptions): buildConnector.connector {
@@ -93,7 +96,7 @@ function connectorWith(options: InnerClientOptions): buildConnector.connector {
   };
 }
 
-/** undici takes any duplex stream, its types know sockets only. */
+/** undici accepts any duplex stream, although its types allow only sockets. */
 function connectorOf(open: () => Duplex): buildConnector.connector {
   return (_address, done) =>
     queueMicrotask(() => {
@@ -105,7 +108,7 @@ function connectorOf(open: () => Duplex): buildConnector.connector {
     });
 }
 
-/** Connects in memory to a server of this process. */
+/** Connects in memory when a server of this process listens at the address. */
 function withinProcessFirst(connect: buildConnector.connector): buildConnector.connector {
   return (address, done) => {
     const inMemory = connectInSameProcess(address.hostname, Number(address.port));
@@ -114,7 +117,7 @@ function withinProcessFirst(connect: buildConnector.connector): buildConnector.c
   };
 }
 
-/** Requests that it holds up have sent nothing yet, not a byte of their body. */
+/** Retries refused connections. That is safe: requests that wait here have not sent a single byte. */
 function connectorThatWaits(connect: buildConnector.connector, longestMs: number): buildConnector.connector {
   return (address, done) => {
     const end = performance.now() + longestMs;
@@ -131,7 +134,7 @@ function connectorThatWaits(connect: buildConnector.connector, longestMs: number
 export class InnerClient {
   readonly #options: InnerClientOptions;
   readonly #pool: Pool;
-  /** Of every path. */
+  /** Prefix of every path. */
   readonly #prefix: string;
 
   constructor(options: InnerClientOptions) {
@@ -149,7 +152,7 @@ export class InnerClient {
     });
   }
 
-  /** Sends a request and returns the answer, whatever its status. Throws only when there is none. */
+  /** Sends a request and returns the answer with any status. Throws only when there is no answer. */
   async send(call: InnerRequest): Promise<InnerResponse> {
     const { internalToken, unreachable, late = unreachable, timeoutMs = HEAD_TIMEOUT_MS } = this.#options;
     try {
@@ -173,14 +176,17 @@ export class InnerClient {
     }
   }
 
-  /** Sends a request that must succeed and reads its JSON answer. */
+  /** Sends a request and reads its JSON answer. Throws when the answer is not a success. */
   async json<T>({ maxBytes, bounds, ...call }: JsonRequest): Promise<T> {
     return this.whole(call, (answer) =>
       this.read(answer, (response) => jsonAnswer<T>(response, maxBytes, bounds)),
     );
   }
 
-  /** Sends a request and has its whole answer read, whatever its status. A caller without a signal waits for the body for the call's time at most. */
+  /**
+   * Sends a request and lets `read` read the whole answer, with any status. Without a signal of the caller, the body must arrive within
+   * the call's time; with one, only the signal bounds the wait for the body.
+   */
   async whole<T>(call: InnerRequest, read: (response: InnerResponse) => Promise<T>): Promise<T> {
     if (call.signal !== undefined) return read(await this.send(call));
     const body = new AbortController();
@@ -199,7 +205,7 @@ export class InnerClient {
     }
   }
 
-  /** Reads an answer that must be a success. What `read` throws that is no ServiceError is a broken connection, or as good as one. */
+  /** Reads an answer, and throws when it is not a success. An error of `read` other than ServiceError counts as a broken connection. */
   async read<T>(response: InnerResponse, read: (response: InnerResponse) => Promise<T>): Promise<T> {
     if (response.statusCode >= 300) throw await innerError(response);
     try {
@@ -215,10 +221,10 @@ export class InnerClient {
   }
 }
 
-/** The cause of a ServiceError for an answer beyond its bounds. */
+/** The cause in the ServiceError for an answer that exceeds its bounds. */
 export class AnswerTooLarge extends Error {}
 
-/** The JSON of an answer, within its bounds. */
+/** Parses the JSON of an answer. Throws AnswerTooLarge beyond a bound. */
 export async function jsonAnswer<T>(
   response: InnerResponse,
   maxBytes?: number,
@@ -230,12 +236,12 @@ export async function jsonAnswer<T>(
   return JSON.parse(bytes.toString("utf8")) as T;
 }
 
-/** The body of an answer. One that is longer is not read on: its connection is closed, and this rejects. */
+/** Reads the body of an answer. Stops at a body that is too long: closes its connection and rejects. */
 export async function answerBytes(
   { headers, body }: InnerResponse,
   maxBytes = MAX_ANSWER_BYTES,
 ): Promise<Buffer> {
-  // No more than was announced can come.
+  // The body cannot be longer than its announced length.
   const announced = Number(headers["content-length"] ?? Number.NaN);
   if (announced <= maxBytes) return Buffer.from(await body.arrayBuffer());
   const chunks: Buffer[] = [];
@@ -252,7 +258,7 @@ const MAX_ERROR_BYTES = 64 * 1024;
 const ERROR_BODY_MS = 10_000;
 const detailsSchema = errorBodySchema.shape.details.unwrap();
 
-/** Reads the error body of an inner answer. The message stays inside: only code, status, details and an exceeded quota are taken over. */
+/** Reads the error body of an internal answer. Takes over code, status, details and an exceeded quota, but never the message. */
 export async function innerError(response: InnerResponse): Promise<ServiceError> {
   let body: unknown;
   const timer = setTimeout(() => response.body.destroy(), ERROR_BODY_MS);
@@ -264,14 +270,14 @@ export async function innerError(response: InnerResponse): Promise<ServiceError>
     }
     body = JSON.parse(text);
   } catch {
-    // An answer without a readable body: the status is all there is.
+    // Without a readable body, only the status is known.
   } finally {
     clearTimeout(timer);
   }
   return innerErrorOf(response.statusCode, body);
 }
 
-/** The same of a body that was read. */
+/** Like `innerError`, for a body that is already parsed. */
 export function innerErrorOf(status: number, body: unknown): ServiceError {
   const { error, details: given, quota } = Object(body) as Record<string, unknown>;
   const cause = `inner answer ${status}${isErrorCode(error) ? `: ${error}` : ""}`;

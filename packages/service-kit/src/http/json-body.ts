@@ -1,8 +1,7 @@
 /**
- * Reads JSON bodies: bytes, time, depth and number of values are bounded while they come, and nothing is parsed before all
- * of it is there. Bytes that are no UTF-8 are not JSON; without this check they would silently become other text. Keys such
- * as `__proto__` are fields like any other, as JSON.parse makes them: unknown ones are ignored, and values that may hold any
- * JSON keep them.
+ * Reads JSON bodies. Bounds bytes, time, depth and number of values while the body arrives, and parses only the complete body.
+ * Refuses invalid UTF-8, which would otherwise silently become different text. Keys such as `__proto__` are ordinary fields, as
+ * JSON.parse makes them: schemas ignore unknown ones, and values that may hold any JSON keep them.
  */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
@@ -12,20 +11,20 @@ import type { FastifyRequest, HttpServer } from "./types.ts";
 
 export interface JsonBodyRules {
   timeoutMs: number;
-  /** Undefined: any shape that fits into the bytes. */
+  /** Undefined when only the size in bytes is bounded. */
   bounds?: Readonly<JsonBounds> | undefined;
 }
 
 const sizes = new WeakMap<FastifyRequest, number>();
 
-/** Bytes of the JSON body of a request. */
+/** Size of a request's JSON body, in bytes. */
 export function bodyBytes(request: FastifyRequest): number {
   return sizes.get(request) ?? 0;
 }
 
 export function readJsonBodies(app: HttpServer, rules: JsonBodyRules): void {
   app.addContentTypeParser("application/json", async (request: FastifyRequest, payload: IncomingMessage) => {
-    // Nobody reads the body of a request that has no route.
+    // A request without a route needs no body.
     if (request.is404) return undefined;
     return parseJson(await readBody(request, payload, rules));
   });

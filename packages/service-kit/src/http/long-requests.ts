@@ -1,6 +1,6 @@
 /**
- * Requests that wait for what others do, for seconds or minutes. A component that stops ends them, also those that come after that on
- * connections that are open: each would keep it from ending for as long as it waits.
+ * Requests that wait for others for seconds or minutes. A stopping component ends them, because each would delay the stop. It also
+ * ends those that arrive later on open connections.
  */
 import { ServiceError } from "@svc/contracts";
 
@@ -8,12 +8,12 @@ export class LongRequests {
   readonly #open = new Set<AbortController>();
   #isStopping = false;
 
-  /** How many wait. */
+  /** How many requests wait. */
   get size(): number {
     return this.#open.size;
   }
 
-  /** `wait` is aborted when the component stops, or at once when it does already; its caller repeats the request elsewhere. */
+  /** Aborts `wait` when the component stops, or at once when it is already stopping. The client then repeats the request elsewhere. */
   begin(wait: AbortController): void {
     this.#open.add(wait);
     if (this.#isStopping) wait.abort(stopping());

@@ -1,6 +1,6 @@
 /**
- * The operational routes of a component: GET /metrics, guarded by SVC_METRICS_TOKEN when it is set. Where callers from outside
- * can reach it, it answers nobody without a token.
+ * The operational routes of a component: GET /metrics, guarded by SVC_METRICS_TOKEN when that is set. When the component is
+ * reachable from outside and the variable is not set, the route refuses everybody.
  */
 import { ServiceError } from "@svc/contracts";
 import type { Registry } from "prom-client";
@@ -10,10 +10,10 @@ import type { HttpServer } from "./types.ts";
 export interface MetricsRouteOptions {
   registry: Registry;
   token: string;
-  /** Whether others than programs of this machine may reach the component. */
+  /** Whether clients on other machines may reach the component. */
   isReachable?: boolean;
   paths?: readonly string[];
-  /** Runs before each scrape, for gauges that are counted then. */
+  /** Runs before each scrape, to update gauges. */
   refresh?: () => Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * One line for each request: written when its answer is sent or its client has left, also for what is refused before a
- * route sees it. It names the pattern of the route, never the URL, which may hold ids and names.
+ * Writes one log line per request when its answer is sent or its client has left. Requests that are refused before they reach a
+ * route get a line, too. The line has the pattern of the route, never the URL, which may contain ids and names.
  */
 import { isIP } from "node:net";
 import { type ServiceError, shownMs } from "@svc/contracts";
@@ -12,15 +12,15 @@ export interface EndedRequest {
   request: FastifyRequest;
   /** The client closed the connection before the answer was written whole. */
   left: boolean;
-  /** What the answer said went wrong, or broke it. */
+  /** The error in the answer, or the error that broke the answer. */
   error: ServiceError | undefined;
 }
 
 export interface RequestLogOptions {
   log: Log;
-  /** Routes that probes poll: they are logged at debug, unless they fail with an error. */
+  /** Routes that probes poll. Their lines have the level debug, unless they fail with an error. */
   quiet: readonly string[];
-  /** What else the line says. */
+  /** Additional fields of the line. */
   fields: (ended: EndedRequest) => object;
 }
 
@@ -28,12 +28,12 @@ export const CLIENT_LEFT = 499;
 
 const failures = new WeakMap<FastifyRequest, ServiceError>();
 
-/** The error that a request is answered with. */
+/** Remembers the error in the answer to a request. */
 export function noteFailure(request: FastifyRequest, error: ServiceError): void {
   failures.set(request, error);
 }
 
-/** What a request was answered with that failed; undefined where its client just left. */
+/** The error of a failed request; undefined when its client merely left. */
 export function failureOf(request: FastifyRequest): ServiceError | undefined {
   const failure = failures.get(request);
   return failure instanceof BodyBrokenOff ? undefined : failure;
@@ -46,7 +46,7 @@ export class RequestLog {
     this.#options = options;
   }
 
-  /** `address`: of the client, as it was when the request came. A connection that has ended has none. */
+  /** `address`: the client's address, read when the request came, because a closed connection has none. */
   ended(request: FastifyRequest, reply: FastifyReply, left: boolean, address: string | undefined): void {
     const { quiet, fields } = this.#options;
     const error = failureOf(request);
@@ -63,7 +63,7 @@ export class RequestLog {
     });
   }
 
-  /** What reached no route, since it was no HTTP. */
+  /** Logs a request that reached no route because it was not valid HTTP. */
   broken(request_id: string, { status, code }: ServiceError): void {
     this.#write("info", { request_id, route: UNMATCHED, status, error: code });
   }
@@ -74,8 +74,8 @@ export class RequestLog {
 }
 
 /**
- * The client's address: of its connection, or what the proxies that are trusted say in X-Forwarded-For. Where that is no
- * address, a client wrote it, and the connection's own counts.
+ * The client's address: that of its connection, or the one that trusted proxies report in X-Forwarded-For. When that is not an
+ * address, a client forged it, and the connection's address counts.
  */
 export function clientAddress({ ip, raw }: FastifyRequest): string | undefined {
   return isIP(ip) === 0 ? raw.socket.remoteAddress : ip;

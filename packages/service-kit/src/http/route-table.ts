@@ -7,7 +7,7 @@ interface Entry {
   methods: Set<string>;
 }
 
-/** A route as it was registered, with its parameters. */
+/** A registered route. `url` contains the names of its parameters. */
 export interface Route {
   url: string;
   methods: string[];
@@ -15,7 +15,7 @@ export interface Route {
 
 export interface RouteTable {
   methodsOf: (url: string) => string[];
-  /** The route that the path has below a prefix. */
+  /** The registered route for prefix plus path, if any. */
   findBelow: (prefix: string, url: string) => Route | undefined;
 }
 

@@ -1,8 +1,8 @@
 /**
- * Connections between components of one process (SVC_TOPOLOGY=combined): a pair of streams in memory, in place of a socket over
- * loopback, which copies each byte twice and makes V8 collect the whole heap for the buffers that are read into. What goes over them
- * is the same HTTP: the same routes, tokens, limits and failures. Taken only for the exact address that a server of this process
- * listens on. Chunks are passed on, not copied: what one side has written it must not change.
+ * Connections between components of one process (SVC_TOPOLOGY=combined): a pair of streams in memory instead of a loopback socket.
+ * A socket would copy each byte twice, and its read buffers would make V8 collect the whole heap. The streams carry the same HTTP,
+ * with the same routes, tokens, limits and failures. Used only for the exact address that a server of this process listens on.
+ * Chunks are passed on without a copy, so the writer must not change them afterwards.
  */
 import type { EventEmitter } from "node:events";
 import type { Server } from "node:http";
@@ -19,7 +19,7 @@ interface Listening {
 
 const listening = new Map<string, Listening>();
 
-/** Lets other components of this process connect in memory while the server listens. Its end waits for their requests. */
+/** Lets other components of this process connect in memory while the server listens. Closing the server waits for their requests. */
 export function acceptFromSameProcess(app: HttpServer): void {
   const server: Server = app.server;
   const open = new Set<Duplex>();
@@ -37,12 +37,12 @@ export function acceptFromSameProcess(app: HttpServer): void {
   app.addHook("onClose", () => closedAll(server, open));
 }
 
-/** A connection to the server of this process that listens there; undefined when there is none. */
+/** A connection to the server of this process at the address; undefined when none listens there. */
 export function connectInSameProcess(address: string, port: number): Duplex | undefined {
   const found = listening.get(keyOf({ address, port }));
   if (found === undefined) return undefined;
   const [near, far] = connectedEnds();
-  // A server does not fail by a client that left.
+  // A client that left must not crash the server.
   far.on("error", () => undefined);
   Object.assign(far, { remoteAddress: address, remotePort: 0 });
   found.open.add(far);
@@ -54,9 +54,9 @@ export function connectInSameProcess(address: string, port: number): Duplex | un
 const keyOf = ({ address, port }: Pick<AddressInfo, "address" | "port">) => `${address} ${port}`;
 
 /**
- * One end of a connection, as a socket is: what is written counts as sent when the other end has room for more, and what happens to one
- * end happens to the other. (`duplexPair` of Node counts a chunk as sent when the next is asked for, which a client that has its answer
- * does not do.)
+ * One end of a connection, which behaves like a socket: a chunk counts as sent when the other end has room for more, and destroying
+ * one end destroys the other. (Node's `duplexPair` counts a chunk as sent when the other end asks for the next one. A client
+ * that has its answer never asks.)
  */
 class End extends Duplex {
   other: End = this;
@@ -83,7 +83,7 @@ class End extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    // Later: what was read whole is known as sent by then.
+    // Deferred, so that the other end first learns that its last chunks were sent.
     setImmediate(() => this.other.destroy());
     done(error);
   }
@@ -96,7 +96,7 @@ function connectedEnds(): [End, End] {
   return [one, other];
 }
 
-/** Node's own end of a server waits for its sockets only. */
+/** Needed because Node's own `close` of a server waits only for its sockets. */
 async function closedAll(server: Server, open: ReadonlySet<Duplex>): Promise<void> {
   while (open.size > 0) {
     server.closeIdleConnections();

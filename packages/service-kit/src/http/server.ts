@@ -1,6 +1,6 @@
 /**
- * The HTTP server of every component: request ids, the error table, 404 and 405, body limits, start-up and shutdown
- * guards, metrics. Routes throw ServiceError; nothing else reaches a client but `internal_error`.
+ * The HTTP server of every component: request ids, the error table, 404 and 405, body limits, guards during start-up and
+ * shutdown, metrics. Routes throw ServiceError. For any other error a client sees only `internal_error`.
  */
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
@@ -30,7 +30,7 @@ import { acceptFromSameProcess } from "./same-process.ts";
 import { shownBy, type TlsIdentity } from "./tls.ts";
 import type { HttpServer } from "./types.ts";
 
-/** Life of the component as its routes see it. */
+/** The component's current state, for its routes. */
 export interface Lifecycle {
   state: "starting" | "running" | "stopping";
 }
@@ -41,14 +41,14 @@ export interface HttpServerOptions {
   /** Largest JSON body in bytes. */
   bodyLimit: number;
   json?: Partial<JsonBodyRules>;
-  /** Largest head of a request in bytes. */
+  /** Largest size of a request's headers, in bytes. */
   maxHeaderBytes?: number;
   metrics?: HttpMetrics;
-  /** Has a line written for each request, with these fields too. */
+  /** Turns on a log line per request, with these additional fields. */
   requestFields?: RequestLogOptions["fields"];
-  /** How many proxies are in front: that many of the last entries of X-Forwarded-For are believed. None by default. */
+  /** Number of proxies in front: trusts that many of the last entries of X-Forwarded-For. None by default. */
   trustProxy?: number;
-  /** Has it speak TLS, and serve these components alone. */
+  /** Turns on TLS; then the server serves only the components in `callers`. */
   tls?: TlsIdentity | undefined;
   callers?: readonly string[];
   /** Routes that answer in any state: health, readiness, metrics. */
@@ -56,30 +56,30 @@ export interface HttpServerOptions {
 }
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
-/** What Node allows by default; a component that is sent longer headers says so. */
+/** Node's default. A component that gets longer headers sets its own limit. */
 const DEFAULT_HEADER_BYTES = 16 * 1024;
 /** Longest time for the headers of a request to arrive. */
 const HEADERS_TIMEOUT_MS = 15_000;
-/** Of a component that does not say how long a body may take. */
+/** For components that set no limit for a body. */
 const BODY_TIMEOUT_MS = 30_000;
 /**
- * How long after the end began requests are still served on connections that were open before. More than CLIENT_IDLE_MS of our own
- * clients: none of them sends a request on a connection that is being closed.
+ * How long a stopping server still serves requests on connections that were already open. Longer than CLIENT_IDLE_MS of our own
+ * clients, so none of them sends a request on a connection that is closing.
  */
 const LATE_REQUESTS_MS = 1500;
 const IDLE_LOOK_MS = 50;
-/** Of what is no HTTP. */
+/** The method of requests that are not valid HTTP. */
 const NO_METHOD = "unknown";
 const EARLY_END = "HPE_INVALID_EOF_STATE";
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { log, lifecycle, alwaysOn, requestFields: fields } = options;
   const lines = fields && new RequestLog({ log, quiet: alwaysOn, fields });
-  /** Of a connection: the answer to its latest request, until that is complete. */
+  /** For each connection, the answer to its latest request, until that answer closes. */
   const answers = new WeakMap<Socket, ServerResponse>();
   const app = Fastify({
     loggerInstance: log,
-    // Lines name their request themselves, so a logger for each request would only cost time.
+    // Log lines already contain the request id, so a logger per request would only cost time.
     childLoggerFactory: (logger) => logger,
     logController: new Fastify.LogController({ disableRequestLogging: true }),
     bodyLimit: options.bodyLimit,
@@ -99,7 +99,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     },
     clientErrorHandler: (error, socket) => {
       const answer = answers.get(socket);
-      // A client that closes in the midst of a body ends its request, which has a line of its own. An answer that has begun is cut.
+      // A request whose client closes in the middle of the body has its own log line already. An answer that has begun is cut off.
       if (answer && (error.code === EARLY_END || answer.headersSent)) socket.destroy(error);
       else
         refuseBrokenRequest(error, socket, (id, refusal) => {
@@ -129,7 +129,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     done();
   });
   if (options.tls) serveCallersAlone(app, options.tls, options);
-  // After the onRequest hooks, which know routes and credentials, and before the body is read.
+  // Runs after the onRequest hooks, which check routes and credentials, and before the body is read.
   app.addHook("preParsing", (request, _reply, _payload, done) => {
     if (lifecycle.state === "running" || request.is404) return done();
     if (lifecycle.state === "stopping" && !isClosing) return done();
@@ -161,7 +161,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 function serverOptions({ maxHeaderBytes = DEFAULT_HEADER_BYTES, tls }: HttpServerOptions) {
   const heads = { headersTimeout: HEADERS_TIMEOUT_MS, maxHeaderSize: maxHeaderBytes };
   if (tls === undefined) return { http: heads };
-  // Probes have no certificate: what is not open to them is refused for each request.
+  // Probes have no certificate, so the handshake accepts all clients. A hook checks the certificate of each request instead.
   const asking = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: HEADERS_TIMEOUT_MS };
   return { https: { ...tls.material, ...heads, ...asking } };
 }
@@ -187,7 +187,7 @@ function serveCallersAlone(
   });
 }
 
-/** The commonest slip: a path without its prefix. */
+/** Hints at the most common mistake: a path without its prefix. */
 function notFound(meant: Route | undefined): ServiceError {
   if (meant === undefined) return new ServiceError("not_found");
   const methods = meant.methods.filter((method) => method !== "HEAD").join(" or ");
@@ -195,15 +195,15 @@ function notFound(meant: Route | undefined): ServiceError {
 }
 
 /**
- * Takes no new connections, serves what comes on open ones, and says with each answer that its connection ends. Resolves when all are
- * gone, or when those that are left have been idle long enough.
+ * Accepts no new connections, but serves requests on open ones, and closes each after its answer. Resolves when all connections are
+ * closed, or after LATE_REQUESTS_MS.
  */
 async function untilLeft(
   { server }: HttpServer,
   connections: ReadonlySet<Socket>,
   answers: WeakMap<Socket, ServerResponse>,
 ): Promise<void> {
-  // Node's `close` of an HTTP server closes idle connections, too, on which a request may be coming.
+  // The HTTP server's own `close` would also close idle connections, on which a request may be on its way.
   NetServer.prototype.close.call(server);
   for (const socket of connections) {
     const answer = answers.get(socket);
@@ -214,7 +214,7 @@ async function untilLeft(
   while (connections.size > 0 && performance.now() < end) await sleep(IDLE_LOOK_MS);
 }
 
-/** While the server closes, Node takes a connection on which nothing was ever sent for busy until its headers are late. */
+/** While the server closes, Node treats a connection without any data as busy until its headers time out. So close it here. */
 function closeWhenIdle({ server }: HttpServer, connections: ReadonlySet<Socket>): void {
   const timer = setInterval(() => {
     server.closeIdleConnections();
@@ -229,12 +229,12 @@ function openConnections({ server }: HttpServer): ReadonlySet<Socket> {
     connections.add(socket);
     socket.once("close", () => connections.delete(socket));
   };
-  // With TLS there is a socket within the socket.
+  // With TLS there are two sockets per connection: the plain one and the TLS socket around it.
   for (const event of ["connection", "secureConnection"]) server.on(event, add);
   return connections;
 }
 
-/** Answers are written as they are: the schemas describe them, tests hold them, no copy is made on the hot path. */
+/** Writes answers unchecked, without a copy on the hot path. The schemas only document them, and tests verify them. */
 const plainJson: typeof serializerCompiler = () => (data) => JSON.stringify(data);
 
 function requestId(request: { headers: Record<string, string | string[] | undefined> }): string {
@@ -264,13 +264,13 @@ function observed(request: FastifyRequest, reply: FastifyReply, left: boolean): 
     method: request.method,
     route: routeOf(request),
     status: left ? CLIENT_LEFT : reply.statusCode,
-    // What the framework refuses has no time.
+    // Requests that the framework itself refuses have no elapsed time.
     seconds: (reply.elapsedTime || 0) / 1000,
     code: failureOf(request)?.code,
   };
 }
 
-/** Demands that an error code from another component is one of the table before it is passed on. */
+/** Passes on an error code of another component only if the error table has it. */
 export function knownErrorCode(code: unknown): ErrorCode {
   return isErrorCode(code) ? code : "internal_error";
 }

@@ -1,8 +1,8 @@
 /**
- * TLS between components, both sides known by certificates of one authority (SVC_TLS_CERT_FILE, SVC_TLS_KEY_FILE,
- * SVC_TLS_CA_FILE). A certificate says which component its holder is: the first label of one of its DNS names is the component's name,
- * such as `worker` or `worker.svc.internal`. A component serves those alone that have to call it. Files that are replaced, as by a renewal,
- * are read again.
+ * Mutual TLS between components, with certificates of one authority (SVC_TLS_CERT_FILE, SVC_TLS_KEY_FILE, SVC_TLS_CA_FILE).
+ * A certificate names the component of its holder: the first label of one of its DNS names, such as `worker` or
+ * `worker.svc.internal`. A component serves only the components that need to call it. Replaced files, such as after a renewal, are
+ * read again.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import type { Component } from "../config/types.ts";
 import type { Config } from "../config/variables.ts";
 import type { Log } from "../log.ts";
 
-/** The components that call it with requests of their own. Health, readiness and metrics are open to others. */
+/** The components that may call this one. Health, readiness and metrics are open to everybody. */
 export function callersOf(component: Component): readonly string[] {
   return CALLS.filter(({ from, to }) => to === placeOf(component) && from in LISTENS).map(({ from }) => from);
 }
@@ -24,7 +24,7 @@ const FILES = ["SVC_TLS_CERT_FILE", "SVC_TLS_KEY_FILE", "SVC_TLS_CA_FILE"] as co
 
 type Material = Required<Pick<SecureContextOptions, "cert" | "key" | "ca">> & SecureContextOptions;
 
-/** What a component shows to others, and what it takes them by. */
+/** A component's own certificate and key, and the authority by which it verifies others. */
 export class TlsIdentity {
   readonly #read: () => Material;
   readonly #log: Log;
@@ -51,7 +51,7 @@ export class TlsIdentity {
     this.#followers.add(follower);
   }
 
-  /** Takes what the files hold now. Files that do not belong together, as in the midst of a renewal, change nothing. */
+  /** Loads the current files. Files that do not fit together, for example in the middle of a renewal, change nothing. */
   lookAgain(): void {
     try {
       const found = this.#read();
@@ -74,7 +74,7 @@ export class TlsIdentity {
 const FILE_PARTS = ["cert", "key", "ca"] as const;
 const certificateOf = ({ cert }: Material) => new X509Certificate(cert as Buffer);
 
-/** Undefined where the component speaks plain HTTP. Files that are no pair, or are not readable, are a ConfigError. */
+/** Undefined when the component speaks plain HTTP. Throws ConfigError for unreadable files, or a key that does not fit the certificate. */
 export function tlsIdentity(component: Component, config: Config, log: Log): TlsIdentity | undefined {
   if (config.SVC_TLS_CERT_FILE === "") return undefined;
   try {
@@ -122,16 +122,16 @@ function readNamed(name: string, path: string): Buffer {
 
 const NAME = /^DNS:([a-z][a-z-]*)(?:\.[a-z0-9.-]+)?$/;
 
-/** First labels of the DNS names in a subjectAltName as Node writes it. One that had to be quoted is not of ours: then there are none. */
+/** First labels of the DNS names in a subjectAltName as Node formats it. None when Node had to quote a name: ours need no quotes. */
 export function componentsOf(subjectAltName: string | undefined): ReadonlySet<string> {
   if (subjectAltName === undefined || subjectAltName.includes('"')) return new Set();
   return new Set(subjectAltName.split(", ").flatMap((name) => NAME.exec(name)?.[1] ?? []));
 }
 
-/** `reason`: of a certificate that was shown and is refused. */
+/** `reason`: why the certificate was refused; undefined when the other side showed none. */
 export type Shown = { isServed: true } | { isServed: false; reason: string | undefined };
 
-/** Whether the other side of a connection showed a certificate of a component that may call. */
+/** Whether the other side of a connection showed the certificate of a component in `callers`. */
 export function shownBy(socket: TLSSocket, callers: readonly string[]): Shown {
   const { subjectaltname, fingerprint256 } = socket.getPeerCertificate();
   if (fingerprint256 === undefined) return { isServed: false, reason: undefined };

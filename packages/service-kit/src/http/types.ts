@@ -1,4 +1,4 @@
-/** The types of Fastify as our routes use them. */
+/** Fastify's types with our type provider. */
 import type {
   FastifyBaseLogger,
   FastifyInstance,

@@ -1,6 +1,6 @@
 /**
- * Every metric of the components, by name: docs/metrics.md is made of this table, and components make their metrics by it alone
- * (made.ts). Labels have few values, and none comes from a caller's text. Metrics of the process itself are Node's and prom-client's.
+ * Every metric of the components, by name. docs/metrics.md is generated from this table, and components create their metrics only
+ * from it (made.ts). Labels have few values, none from a caller's text. Metrics of the process itself come from Node and prom-client.
  */
 import { HTTP_BUCKETS, JOB_BUCKETS, STAGE_BUCKETS, STORED_KINDS } from "@svc/contracts";
 import type { Component } from "../config/types.ts";
@@ -10,11 +10,11 @@ export interface MetricDefinition {
   type: "counter" | "gauge" | "histogram";
   components: readonly Component[];
   help: string;
-  /** By label: its values, or what they are. A counter whose values are all listed has them all from the start, at 0. */
+  /** For each label a list of its values, or a description of them. A counter whose values are all listed starts with all of them at 0. */
   labels: Readonly<Record<string, readonly string[] | string>>;
   /** Upper bounds of a histogram, in the unit that its name ends with. */
   buckets?: readonly number[];
-  /** The variable that must be set, or true, for it to be there. */
+  /** The metric exists only when this variable is set, or true. */
   needs?: VariableName;
 }
 
@@ -40,7 +40,7 @@ const EXECUTIONS = {
     "`success`, `program_error`, `timeout`, `memory_limit`, `output_limit`, `compile_error`, `cancelled`, `bad_request`, `manifest_error` (its language is `unknown`), `execution_error`",
 } as const;
 
-/** From 1 KiB to 256 MiB, each four times the one before. */
+/** From 1 KiB to 256 MiB, in steps of factor four. */
 const SIZE_BUCKETS = Array.from({ length: 10 }, (_, at) => 1024 * 4 ** at);
 
 const API = ["api"] as const;

@@ -8,10 +8,10 @@ export interface ObservedRequest {
   method: string;
   /** Pattern of the route. */
   route: string;
-  /** Of the answer; 499: the client left. */
+  /** Status of the answer; 499 when the client left. */
   status: number;
   seconds: number;
-  /** What the answer said went wrong, or broke it. */
+  /** The code of the error in the answer, or of the error that broke the answer. */
   code: ErrorCode | undefined;
 }
 

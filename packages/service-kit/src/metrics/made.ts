@@ -1,4 +1,4 @@
-/** Makes the metrics of definitions.ts in a registry: the only way in which a component gets one. */
+/** Creates the metrics of definitions.ts in a registry. Components get their own metrics only here. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { METRICS, type MetricDefinition, type MetricName } from "./definitions.ts";
 
@@ -48,7 +48,7 @@ function options<Name extends MetricName>(registry: Registry, name: Name) {
   return { name, help, labelNames: Object.keys(labels) as LabelOf<Name>[], registers: [registry] };
 }
 
-/** Every combination of the labels' values, where all are listed; none for a metric without labels, which is 0 by itself. */
+/** Every combination of the labels' values, when all are listed. None for a metric without labels, which starts at 0 by itself. */
 function allLabels({ labels }: MetricDefinition): Record<string, string>[] {
   const entries = Object.entries(labels);
   if (entries.length === 0) return [];

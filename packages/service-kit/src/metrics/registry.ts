@@ -1,4 +1,4 @@
-/** The registry of one component: with the metrics of its process, which are prom-client's, and what code it runs. */
+/** The metrics registry of one component. It starts with prom-client's process metrics and the build information. */
 import { type EventLoopUtilization, performance } from "node:perf_hooks";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { VERSION } from "../version.ts";
@@ -6,12 +6,12 @@ import { gauge } from "./made.ts";
 
 export { Counter, Gauge, Histogram, Registry } from "prom-client";
 
-/** A clock that ticks for its own sake would wake an idle process a hundred times a second: it ticks once an hour. */
+/** prom-client samples the event loop lag with a timer. Its default would wake an idle process a hundred times a second. */
 const LAG_SAMPLE_MS = 3_600_000;
-/** What would be made of its ticks. */
+/** The lag metrics from these samples, which are useless at once an hour and so removed. */
 const SAMPLED_LAGS = ["min", "max", "mean", "stddev", "p50", "p90", "p99"];
 
-/** `commit`: of the running code, where it is known. */
+/** `commit`: the commit of the running code, when it is known. */
 export function createRegistry(commit = ""): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_SAMPLE_MS });
@@ -21,7 +21,7 @@ export function createRegistry(commit = ""): Registry {
   return registry;
 }
 
-/** How busy the event loop was since the last time that somebody asked; measuring it costs nothing in between. */
+/** How busy the event loop was since the last scrape. It costs nothing between scrapes. */
 function watchEventLoop(registry: Registry): void {
   let before: EventLoopUtilization = performance.eventLoopUtilization();
   new Gauge({

@@ -1,4 +1,4 @@
-/** What each stage of an execution took: `svc_stage_seconds` of one component, and the stages of its spans. */
+/** The duration of each stage of an execution: for `svc_stage_seconds` of one component, and as stages of its spans. */
 import type { Registry } from "prom-client";
 import type { Span } from "../tracing/tracing.ts";
 import { histogram } from "./made.ts";
@@ -14,7 +14,7 @@ export function stageMetrics(registry: Registry): StageMetrics {
   return { observe: (stage, seconds) => stages.observe({ stage }, seconds) };
 }
 
-/** As traces call them. The wait for a slot is what comes before the first stage of a span. */
+/** Names of the stages in traces. The wait for a slot has no name: it is the time before the first stage of a span. */
 const IN_TRACES: Partial<Record<Stage, string>> = {
   setup: "jail.setup",
   stage_in: "stage",
@@ -24,22 +24,22 @@ const IN_TRACES: Partial<Record<Stage, string>> = {
 };
 
 /**
- * The stages of one execution, of which it is in one at a time, or in none. A stage that is entered again goes on; each that
- * was entered is observed once, at the end. Where there is a span, each time in a stage is one below it.
+ * The stages of one execution, which is in at most one stage at a time. A stage that is entered again accumulates its time; each
+ * entered stage is observed once, at the end. With a span, each entry into a stage that traces name adds a child span.
  */
 export class StageClock {
   readonly #metrics: StageMetrics;
   readonly #ms = new Map<Stage, number>();
   #stage: Stage | undefined;
   #sinceMs = 0;
-  /** Of the request that the execution is in. */
+  /** The span of the current request of this execution. */
   span: Span | undefined;
 
   constructor(metrics: StageMetrics) {
     this.#metrics = metrics;
   }
 
-  /** Undefined: none, as while a program is paused. `inTrace`: what a part of a stage is called there. */
+  /** `stage`: undefined for no stage, such as while a program is paused. `inTrace`: the name in traces, for a part of a stage. */
   enter(stage: Stage | undefined, inTrace = stage && IN_TRACES[stage]): void {
     if (inTrace !== undefined) this.span?.stage(inTrace);
     const nowMs = performance.now();

@@ -1,23 +1,27 @@
 /**
- * Cancellations of what runs in this process, from any process: the id of a run is published, and marked in Redis. A message is lost with
- * the connection that it is for, but not its mark: that is looked for at each reconnect, and whenever somebody asks.
+ * Cancels runs of this process from any process. The sender publishes the id of the run and sets a mark for it in Redis.
+ * A message is lost when its connection is lost, but the mark stays. Marks are looked up at each reconnect and whenever
+ * `look` is called.
  */
 import { ServiceError } from "@svc/contracts";
 import type { Redis } from "./client.ts";
 
-/** What a cancellation is known by to those who send it and those who hear of it. */
+/** The channel and keys that senders and receivers of a kind of cancellation share. */
 export interface CancellationKind {
   /** Redis channel; the message is the id. */
   channel: string;
   /** Redis key of the mark of an id. */
   markKey: (id: string) => string;
-  /** For so long, in ms, an id that is published before its run begins is remembered. */
+  /** How long, in ms, an id is remembered that was published before its run begins. */
   rememberedMs: number;
 }
 
 const MAX_REMEMBERED = 10_000;
 
-/** Cancels what runs under an id, wherever it runs. Both commands are sent at once: whatever this connection sent before is done before. */
+/**
+ * Cancels the runs with this id, in any process. Sends both commands at once, so Redis executes them after everything that this
+ * connection sent before.
+ */
 export async function sendCancellation(
   redis: Redis,
   { channel, markKey }: CancellationKind,
@@ -29,20 +33,20 @@ export async function sendCancellation(
 
 export interface CancellableRun {
   signal: AbortSignal;
-  /** Ends this run alone, whatever else runs under its id. */
+  /** Aborts only this run, not others with the same id. */
   abort: (reason: Error) => void;
-  /** Forgets it. */
+  /** Forgets the run. Call it when the run has ended. */
   done: () => void;
 }
 
 export class Cancellations {
   readonly #redis: Redis;
   readonly #kind: CancellationKind;
-  /** An id may run here twice: what was lost and begun again may not have ended yet. */
+  /** An id may have several runs here: one that lost its lock may still run when the next begins. */
   readonly #running = new Map<string, Set<AbortController>>();
   readonly #early = new Map<string, number>();
 
-  /** Marks are looked up by this connection. */
+  /** `redis`: the connection for looking up marks. */
   constructor(redis: Redis, kind: CancellationKind) {
     this.#redis = redis;
     this.#kind = kind;
@@ -54,7 +58,7 @@ export class Cancellations {
       if (channel === own) this.#cancel(id);
     });
     await subscriber.subscribe(own);
-    // The second subscription changes nothing: its reply says that the first one is in place.
+    // ioredis subscribes again by itself after a reconnect. The reply to this second subscription shows that the first is in place.
     subscriber.on("ready", () => {
       subscriber.subscribe(own).then(
         () => this.look(this.#running.keys()),
@@ -63,7 +67,7 @@ export class Cancellations {
     });
   }
 
-  /** Aborts those of these runs that have a mark, all in one round trip. Never rejects: one that fails is followed by the next look. */
+  /** Aborts those of the given runs that have a mark, in one round trip. Never rejects: after a failure the next look finds the marks. */
   async look(of: Iterable<string>): Promise<void> {
     const ids = [...of];
     if (ids.length === 0) return;
@@ -97,7 +101,7 @@ export class Cancellations {
     return { signal: controller.signal, abort: (reason) => controller.abort(reason), done };
   }
 
-  /** Does work under a signal that a cancellation aborts. However work fails then, it was cancelled. */
+  /** Does work with a signal that a cancellation aborts. After a cancellation any failure of the work throws the cancellation. */
   async during<T>(id: string, work: (cancelled: AbortSignal) => Promise<T>): Promise<T> {
     const { signal, done } = this.begin(id);
     try {

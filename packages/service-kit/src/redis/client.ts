@@ -1,7 +1,6 @@
 /**
- * Connections to Redis. Commands wait a bounded time for a lost connection to come back, then fail with
- * `store_unavailable`; once it has been lost for so long, further commands wait less. The client itself never stops trying to
- * reconnect.
+ * Connections to Redis. When the connection is lost, commands wait for a bounded time, then fail; `storeCall` turns that into
+ * `store_unavailable`. Once it has been lost for that time, further commands wait less. The client never stops reconnecting.
  */
 import { ServiceError } from "@svc/contracts";
 import { Redis, type RedisOptions } from "ioredis";
@@ -14,13 +13,13 @@ import { redisOptions, watchedOptions } from "./options.ts";
 export type { Redis } from "ioredis";
 
 const MAX_RECONNECT_DELAY_MS = 500;
-/** Below the 5 s that callers wait for the least: they shall read why. */
+/** Below 5 s, the shortest time that callers wait, so that they still get the error. */
 const COMMAND_TIMEOUT_MS = 3000;
-/** Of commands while the connection has been lost for longer than that: long enough for a reconnect. */
+/** Timeout of commands once the connection has been lost for longer than that. Long enough for a reconnect. */
 const AWAY_TIMEOUT_MS = 1000;
 
 export interface RedisPurpose {
-  /** `commands`: bounded waits. `blocking`: for queues and subscriptions, which wait as long as they must. */
+  /** `commands`: commands wait for a bounded time. `blocking`: for queues and subscriptions, which wait without a limit. */
   use: "commands" | "blocking";
 }
 
@@ -52,8 +51,8 @@ export function createRedis(config: Config, log: Log, { use }: RedisPurpose): Re
 }
 
 /**
- * A connection that comes back subscribes once more by itself, and awaits nothing. When it is ended before the reply, as by a process that
- * stops, nobody would handle that; callers still see the failures of their own.
+ * Prevents unhandled rejections. After a reconnect, ioredis subscribes again by itself and does not await the result. It rejects
+ * when the connection ends before the reply, for example while the process stops. Callers still see failures of their own calls.
  */
 function awaitOwnSubscriptions(redis: Redis): void {
   const subscribe = redis.subscribe.bind(redis) as (...args: unknown[]) => Promise<unknown>;
@@ -78,7 +77,7 @@ function waitLessWhileAway(redis: Redis): void {
   redis.on("ready", () => waitFor(COMMAND_TIMEOUT_MS));
 }
 
-/** Runs a store operation; any failure of the store becomes `store_unavailable`. */
+/** Runs a Redis operation. Any error other than ServiceError becomes `store_unavailable`. */
 export async function storeCall<T>(operation: () => Promise<T>): Promise<T> {
   try {
     return await operation();
@@ -88,14 +87,14 @@ export async function storeCall<T>(operation: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A full disk, a full memory, a replica: Redis answers, and changes nothing. */
+/** Redis refuses writes because of a full disk, full memory, or because it is a replica. */
 const WRITE_REFUSALS = /^(MISCONF|OOM|READONLY) /;
 
 function isWriteRefusal(error: unknown): boolean {
   return error instanceof Error && WRITE_REFUSALS.test(error.message);
 }
 
-/** Whether Redis says that it takes no writes at the moment. Asked by a write that changes nothing. Never rejects. */
+/** Whether Redis currently refuses writes. Tries a write that changes nothing. Never rejects. */
 export async function refusesWrites(redis: Redis): Promise<boolean> {
   try {
     await redis.setrange("svc:no-such-key", 0, "");

@@ -1,6 +1,7 @@
 /**
- * Leaves a primary as soon as sentinels name another one: a server that handed over knows nothing of it for up to ten seconds, and what it
- * is told meanwhile is lost. ioredis has this, too (failoverDetector), but where its meets a reconnect the client ends for good.
+ * Disconnects from a primary as soon as sentinels name another one. An old primary may not know of the failover for up to ten seconds,
+ * and everything written to it meanwhile is lost. ioredis has this, too (failoverDetector), but when that coincides with a reconnect,
+ * its client ends for good.
  */
 import { Redis } from "ioredis";
 import type { watchedOptions } from "./options.ts";
@@ -10,16 +11,16 @@ const RETRY_MS = 1000;
 
 type Watched = NonNullable<ReturnType<typeof watchedOptions>>;
 
-/** For the life of the connection, and of those that are made of it. */
+/** Works for the life of the connection and of its duplicates. */
 export function followPrimary(redis: Redis, watched: Watched): void {
   let last = "";
   const leave = () => redis.disconnect(true);
   const onMessage = (_channel: string, message: string) => {
-    // Each sentinel says it.
+    // Every sentinel sends the same message; act only on the first.
     if (message === last || !message.startsWith(`${watched.name} `)) return;
     last = message;
     if (redis.status === "ready") leave();
-    // It may have been told the address before.
+    // A connection in progress may already have the old address.
     else redis.once("ready", leave);
   };
   const listeners = watched.sentinels.map((sentinel) => listen(sentinel, watched, onMessage));
@@ -49,10 +50,10 @@ function listen(
     maxRetriesPerRequest: null,
     retryStrategy: () => RETRY_MS,
   });
-  // The connection to the server says what is wrong.
+  // The connection to the Redis server logs its own errors.
   listener.on("error", () => undefined);
   listener.on("message", onMessage);
-  // Rejects where the listener is ended before the answer.
+  // Rejects when the listener ends before the reply.
   listener.subscribe(CHANNEL).catch(() => undefined);
   return listener;
 }

@@ -1,12 +1,12 @@
-/** A script of ours as a command of a Redis client: sent as its hash, and as its text when the server does not know it. */
+/** Defines a Lua script as a command of a Redis client. It is sent by its hash, and by its text when the server does not know it. */
 import { readFileSync } from "node:fs";
 import type { Redis } from "./client.ts";
 
 export type LuaCommand<Reply> = (...args: (string | number)[]) => Promise<Reply>;
 
 /**
- * Makes `redis[name]` the script in `file`, or in several one after the other, and answers that command. Without `keys` its first
- * argument is the number of keys; they come next. Trusts that the script answers what `Reply` says.
+ * Defines `redis[name]` as the script in `file`, or in several files concatenated, and returns that command. Without `keys` the first
+ * argument is the number of keys, and the keys follow. Trusts that the script returns what `Reply` says.
  */
 export function luaCommand<Reply>(
   redis: Redis,

@@ -1,14 +1,14 @@
-/** How to connect to Redis, by the configuration. */
+/** Redis connection options from the configuration. */
 import { readFileSync } from "node:fs";
 import type { RedisOptions } from "ioredis";
 import { sentinelAddress } from "../config/redis-address.ts";
 import type { Config } from "../config/variables.ts";
 
-/** A sentinel or a server that does not answer must not hold up the question to the next one. */
+/** A sentinel or server that does not answer must not delay the query to the next one for long. */
 const SENTINEL_TIMEOUT_MS = 2000;
 const RECONNECT_AND_RESEND = 2;
 
-/** Connection options from REDIS_URL (redis, rediss, sentinel or unix form) or from the single parts. */
+/** Connection options from REDIS_URL (redis, rediss, sentinel or unix form) or from the single variables. */
 export function redisOptions(config: Config): RedisOptions {
   const watched = watchedOptions(config);
   if (watched !== undefined) return watched;
@@ -39,8 +39,8 @@ function tlsOptions(config: Config): NonNullable<RedisOptions["tls"]> {
 }
 
 /**
- * Sentinels say which server is the primary, at each new connection. A primary that is demoted closes its connections, or refuses writes.
- * Undefined where REDIS_URL names no sentinels.
+ * The options for sentinels, which name the primary at each new connection. A demoted primary closes its connections or refuses
+ * writes. Undefined when REDIS_URL names no sentinels.
  */
 export function watchedOptions(config: Config) {
   const watched = sentinelAddress(config.REDIS_URL);
@@ -52,7 +52,7 @@ export function watchedOptions(config: Config) {
     name,
     connectTimeout: SENTINEL_TIMEOUT_MS,
     sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
-    // A primary that has become a replica: it has done nothing of such a command.
+    // The primary has become a replica. It did not execute the refused command, so sending it again is safe.
     reconnectOnError: ({ message }) => (message.startsWith("READONLY ") ? RECONNECT_AND_RESEND : false),
     ...(config.SVC_REDIS_SENTINEL_PASSWORD ? { sentinelPassword: config.SVC_REDIS_SENTINEL_PASSWORD } : {}),
     ...(username ? { username } : {}),

@@ -1,6 +1,6 @@
 /**
- * The way of ended spans to the receiver: batches of OpenTelemetry's processor over OTLP/HTTP. A component holds a bounded
- * number of spans that wait or are on their way; further ones, and those that the receiver does not take, are dropped.
+ * Exports ended spans to the receiver over OTLP/HTTP, in batches of OpenTelemetry's processor. A component holds a bounded
+ * number of spans that wait or are being sent. Further spans, and spans that the receiver does not accept, are dropped.
  */
 import { TraceFlags } from "@opentelemetry/api";
 import { type ExportResult, ExportResultCode } from "@opentelemetry/core";
@@ -69,7 +69,7 @@ export class BoundedExport implements SpanProcessor {
     await this.#batches.shutdown();
   }
 
-  /** What is not delivered by now is dropped. */
+  /** Drops all spans that are not delivered yet, and logs that. */
   giveUp(): void {
     this.#dropped.add(this.#held, "the component stopped");
     this.#held = 0;

@@ -1,4 +1,4 @@
-/** Counts spans that were not delivered, and tells of them: at the first, then once a minute at most, and when it is over. */
+/** Counts undelivered spans and logs them: at the first one, then at most once a minute, and when delivery works again. */
 import type { Log } from "../log.ts";
 
 const AGAIN_MS = 60_000;
@@ -16,7 +16,7 @@ export class DroppedSpans {
     this.#nowMs = nowMs;
   }
 
-  /** `reason`: says nothing of the spans. */
+  /** `reason`: must contain nothing from the spans. */
   add(count: number, reason: string): void {
     if (count === 0) return;
     this.#total += count;
@@ -24,7 +24,7 @@ export class DroppedSpans {
     if (this.#nowMs() >= this.#nextMs) this.tell();
   }
 
-  /** Spans were delivered. */
+  /** Called after each successful delivery. */
   delivered(): void {
     if (this.#nextMs === Number.NEGATIVE_INFINITY) return;
     this.tell();
@@ -32,7 +32,7 @@ export class DroppedSpans {
     this.#log.info({ dropped: this.#total }, "spans are exported again");
   }
 
-  /** Writes a line when there is something new. */
+  /** Logs the total if it has changed since the last line. */
   tell(): void {
     if (this.#total === this.#told) return;
     this.#told = this.#total;

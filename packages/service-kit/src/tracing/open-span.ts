@@ -1,6 +1,6 @@
 /**
- * A span and its stages on one clock: moments are of the monotonic clock, laid onto the wall clock once for each span that
- * a component begins. Stages follow one another without gaps.
+ * A span and its stages. All times come from the monotonic clock, with an offset to the wall clock that is fixed once per span.
+ * Stages follow one another without gaps.
  */
 import {
   type Context,
@@ -14,10 +14,10 @@ import {
 import type { TraceContext } from "@svc/contracts";
 import type { Attributes, Carrier, Span } from "./tracing.ts";
 
-/** The two clocks of a process that runs for long drift apart by more. */
+/** In a long-running process the two clocks drift apart by more than this. */
 const MAX_DRIFT_MS = 2;
 
-/** What is added to the monotonic clock. Its origin is more precise than the wall clock, which tells whole milliseconds. */
+/** The offset to add to the monotonic clock. Prefers `timeOrigin`, which is more precise than the wall clock's whole milliseconds. */
 function wallOffset(): number {
   const { timeOrigin } = performance;
   const drift = Date.now() - (timeOrigin + performance.now());
@@ -29,7 +29,7 @@ export interface SpanOptions {
   kind: SpanKind;
   attributes: Attributes;
   parent: Context;
-  /** As it goes to other components. */
+  /** The form of a context for other components. */
   written: (context: Context) => TraceContext;
   contextOf: (carrier: Carrier) => Context | undefined;
 }

@@ -1,6 +1,6 @@
-/** Lists of pairs as OpenTelemetry's variables have them: `name=value,name=value`, values percent-encoded. Pure. */
+/** Parses the lists of pairs in OpenTelemetry's variables: `name=value,name=value` with percent-encoded values. Pure. */
 
-/** Throws an Error that does not show the text, which may be a secret. */
+/** Throws an Error for a malformed list. Its message does not show the text, which may be a secret. */
 export function parsePairs(text: string): Record<string, string> {
   const pairs = text.split(",").filter((pair) => pair.trim() !== "");
   return Object.fromEntries(

@@ -1,6 +1,6 @@
 /**
- * Tracing by OpenTelemetry's SDK. Loaded only when tracing is on; `./svc` bundles it apart. Each component has a provider of
- * its own, also where several share a process. Parents are passed on as values: nothing is instrumented or patched.
+ * Tracing with OpenTelemetry's SDK. Loaded only when tracing is on; `./svc` bundles it separately. Each component has its own
+ * provider, even when several share a process. Parent contexts are passed as values: nothing is instrumented or patched.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -33,13 +33,13 @@ import { DroppedSpans } from "./dropped.ts";
 import { OpenSpan } from "./open-span.ts";
 import type { Attributes, Carrier, SpanKind, Tracing } from "./tracing.ts";
 
-/** What a list of pairs in a variable means. */
+/** The parsed lists of pairs from variables. */
 export interface Lists {
   headers: Record<string, string>;
   resource: Record<string, string>;
 }
 
-/** How long the end of a component waits for its last spans. */
+/** How long a stopping component waits for its last spans. */
 const CLOSE_MS = 2000;
 const KINDS = { server: SdkKind.SERVER, client: SdkKind.CLIENT, consumer: SdkKind.CONSUMER } as const;
 const propagator = new W3CTraceContextPropagator();
@@ -85,7 +85,7 @@ function begin(
   return new OpenSpan(tracer, { name, kind: KINDS[kind], attributes, parent, written, contextOf });
 }
 
-/** The span that headers name; undefined where they do not, or not as W3C Trace Context demands. */
+/** The span that the headers name; undefined when they name none, or not in the form of W3C Trace Context. */
 function contextOf(carrier: Carrier): Context | undefined {
   const { traceparent, tracestate } = carrier;
   if (typeof traceparent !== "string") return undefined;

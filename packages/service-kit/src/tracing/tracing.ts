@@ -1,7 +1,7 @@
 /**
- * OpenTelemetry tracing as components see it. It is off by default: a component then has no `Tracing`, the SDK is not
- * loaded, and a run makes no span. Calls never throw and never wait; spans go to the receiver in the background, and where
- * that is away they are dropped. Attributes hold no code, no names of files and no tokens.
+ * The interface of OpenTelemetry tracing for components. Tracing is off by default: then a component has no `Tracing`, the SDK is
+ * not loaded, and a run makes no spans. Calls never throw and never wait. Spans go to the receiver in the background, and are
+ * dropped when it is not available. Attributes must not contain code, file names or tokens.
  */
 import { ServiceError, type TraceContext } from "@svc/contracts";
 import { parsedVariable } from "../config/load.ts";
@@ -12,26 +12,26 @@ import { parsePairs } from "./pairs.ts";
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 export type SpanKind = "server" | "client" | "consumer";
-/** Headers of a request, or a context from a job. What is not as W3C Trace Context demands counts as absent. */
+/** Headers of a request, or a context from a job. A context that violates W3C Trace Context counts as absent. */
 export type Carrier = Readonly<Record<string, unknown>>;
 
 export interface Span {
-  /** For what goes to other components. */
+  /** The context to send to other components. */
   readonly context: TraceContext;
-  /** Begins a stage below this span. Stages follow one another: the one before ends, and so does the last one with the span. */
+  /** Begins a stage as a child of this span, and ends the previous stage. The last stage ends with the span. */
   stage: (name: string) => void;
-  /** Adds a span before this one, below the same parent, that lasted `ms`. */
+  /** Adds a span of `ms` milliseconds that ended when this one began, with the same parent. */
   precededBy: (name: string, ms: number) => void;
-  /** Refers to a span of another trace. */
+  /** Links to a span of another trace. */
   link: (to: TraceContext | undefined) => void;
-  /** `failed`: what it stands for failed, and so did its open stage. Counts once. */
+  /** `failed`: marks the span and its open stage as failed. Only the first call has an effect. */
   end: (attributes?: Attributes, failed?: boolean) => void;
 }
 
 export interface Tracing {
-  /** Begins a span below the carrier's, or the first one of a new trace. */
+  /** Begins a span as a child of the carrier's span, or as the first span of a new trace. */
   begin: (name: string, kind: SpanKind, carrier: Carrier, attributes?: Attributes) => Span;
-  /** Begins a span below the carrier's; undefined where that has none: traces begin at the API. */
+  /** Begins a span as a child of the carrier's span. Undefined when the carrier has none, because traces begin at the API. */
   join: (
     name: string,
     kind: SpanKind,
@@ -57,7 +57,7 @@ export async function startTracing(
   return createTracing(component, config, lists, log);
 }
 
-/** The id of a trace, for the log; undefined where nothing is traced. */
+/** The id of a trace, for the log; undefined without a context. */
 export function traceIdOf(context: TraceContext | undefined): string | undefined {
   return context?.traceparent.split("-")[1];
 }
@@ -71,11 +71,11 @@ export interface TracedRun {
   exec_id?: string | undefined;
   language?: string | undefined;
   outcome?: string | undefined;
-  /** Code of the error that it ended with. */
+  /** Code of the error that the run ended with. */
   error?: string | undefined;
 }
 
-/** What spans say of a run. */
+/** The span attributes of a run. */
 export function runAttributes({ exec_id, language, outcome, error }: TracedRun): Attributes {
   const all = {
     "svc.exec_id": exec_id,

@@ -18,7 +18,7 @@ import {
   withNote,
 } from "../types.ts";
 
-/** Where one principal stands for everybody, `./svc up` allows this many times as much. */
+/** In local mode all callers are one principal, so `./svc up` multiplies its rate limits by this factor. */
 export const LOCAL_MODE_FACTOR = 50;
 
 const perWindow = (requests: number, doc: string) =>
@@ -58,7 +58,7 @@ export const API = {
   SVC_JWT_CLOCK_SKEW_SECONDS: int(30, "Tolerance for token times.", { max: 30 }),
   SVC_JWT_MAX_TTL_SECONDS: seconds(300, "Longest accepted token life.", 300),
   SVC_JWT_KEY_CACHE_TTL_SECONDS: seconds(30, "How often keys are read again.", 300),
-  // Public, but confidential here: somebody will paste the private key one day, and logs must not show it.
+  // A public key, but treated as a secret: somebody may paste the private key here, and logs must not show it.
   SVC_JWT_PUBLIC_KEY: secret(
     "Public key of the token signer: PEM, base64 DER, base64 PEM or JWK. Not shown in logs.",
   ),

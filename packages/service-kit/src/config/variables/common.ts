@@ -1,4 +1,4 @@
-/** Variables of every component: logs, Redis, the tokens and addresses by which components find each other. */
+/** Variables of every component: logs, Redis, and the tokens and addresses for calls between components. */
 import {
   bool,
   ms,

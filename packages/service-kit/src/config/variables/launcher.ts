@@ -12,10 +12,10 @@ import {
   withNote,
 } from "../types.ts";
 
-/** What jaild takes as the size of a file system. */
+/** The file system sizes that jaild accepts. */
 const FILE_SYSTEM_BYTES = { min: 65_536, max: 2 ** 40 };
 
-/** Limits that jaild keeps, on this machine or in microVMs. */
+/** Limits that jaild enforces, on this machine or in microVMs. */
 export const FILE_SYSTEMS = {
   SANDBOX_WORKSPACE_MAX_BYTES: size(512 * 2 ** 20, "Size of a workspace.", FILE_SYSTEM_BYTES),
   SANDBOX_WORKSPACE_MAX_FILES: int(65_536, "Files and directories of a workspace.", {

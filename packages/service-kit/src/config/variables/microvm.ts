@@ -1,4 +1,4 @@
-/** Variables of microVMs. The launcher reads them, and `./svc up`, which starts it in the runner's place. */
+/** Variables of microVMs. The launcher reads them, and so does `./svc up`, which starts the launcher instead of the runner. */
 import {
   bool,
   count,
@@ -11,7 +11,7 @@ import {
   withNote,
 } from "../types.ts";
 
-/** A kernel, a runner and warm interpreters fit into it, and a small program. */
+/** Enough for a kernel, a runner, warm interpreters and a small program. */
 export const MIN_GUEST_MIB = 512;
 const MAX_GUEST_MIB = 1_048_576;
 

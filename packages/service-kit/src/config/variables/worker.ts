@@ -14,7 +14,7 @@ import {
   withNote,
 } from "../types.ts";
 
-/** A success is to be followed by another one before it is too old: this is for the run, on a slow machine. */
+/** The next canary must succeed before the last success is too old. This margin is for its run on a slow machine. */
 const CANARY_MARGIN_MS = 15_000;
 
 export const WORKER = {

@@ -1,7 +1,7 @@
--- Purpose: count the bytes that are stored of a principal. Goes before each script that uses it.
--- Guarantee: what has expired in Redis counts no more. A principal of whom nothing is stored has no keys.
--- ids: sorted set of executions, jobs and kept answers by the time at which what is stored of them has expired, ms since 1970
--- sizes: hash of bytes by id, and their sum as `total`
+-- Purpose: count the bytes that Redis stores for a principal. Is prepended to each script that uses it.
+-- Guarantee: entries whose data has expired in Redis no longer count. A principal without stored data has no keys.
+-- ids: sorted set of executions, jobs and kept answers. The score is the time at which their data expires, ms since 1970
+-- sizes: hash of bytes by id, with their sum in the field `total`
 local function stored_remove(ids, sizes, id)
   local size = redis.call('HGET', sizes, id)
   if size then
