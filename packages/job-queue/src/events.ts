@@ -169,12 +169,11 @@ export class EventFeed {
     const isFirst = readers.size === 0;
     readers.add(reader);
     this.#readers.set(channel, readers);
-    // Events before the subscription caused no notification. If the subscription fails, the reader polls.
-    if (isFirst)
-      this.#subscriber?.subscribe(channel).then(
-        () => reader.news.notify(),
-        () => undefined,
-      );
+    // Events before the subscription caused no notification, so every reader looks again. If the subscription fails, readers poll.
+    const notifyAll = () => {
+      for (const { news } of readers) news.notify();
+    };
+    if (isFirst) this.#subscriber?.subscribe(channel).then(notifyAll, () => undefined);
     const leave = () => {
       readers.delete(reader);
       if (readers.size > 0) return;

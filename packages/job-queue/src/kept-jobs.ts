@@ -142,18 +142,17 @@ export class KeptJobs {
   async list(namespace: string, after: ListPage["next"]): Promise<ListPage> {
     const newest = after === undefined ? "+inf" : String(after.createdAt);
     const key = listKey(namespace);
-    // Several jobs may have the same millisecond, so the page begins after the last job of the previous page.
     const found = await storeCall(() =>
-      this.#redis.zrevrangebyscore(key, newest, "-inf", "LIMIT", 0, 2 * PAGE + 1),
+      this.#redis.zrevrangebyscore(key, newest, "-inf", "WITHSCORES", "LIMIT", 0, 2 * PAGE + 1),
     );
-    const at = after === undefined ? 0 : found.indexOf(after.id) + 1;
-    const ids = found.slice(at, at + PAGE);
+    const later = idsAfter(found, after);
+    const ids = later.slice(0, PAGE);
     const records = await Promise.all(ids.map((id) => this.#summary(id)));
     const gone = ids.filter((_, index) => records[index] === undefined);
     const forgotten = gone.length === 0 ? undefined : storeCall(() => this.#redis.zrem(key, ...gone));
     const jobs = records.filter((record) => record !== undefined);
     const last = jobs.at(-1);
-    const isLastPage = found.length <= at + PAGE;
+    const isLastPage = later.length <= PAGE;
     if (last === undefined && !isLastPage) {
       // All records of this page have expired, but later ones may still exist.
       await forgotten;
@@ -210,4 +209,17 @@ function jobOf(id: string, fields: Record<string, string | undefined>): KeptJob 
 export function statusOf(result: JobResult): Ended {
   if (result.ok) return "completed";
   return result.error.code === "execution_cancelled" ? "cancelled" : "failed";
+}
+
+/**
+ * The ids of a list with its scores that come after the last job of the previous page, which may have been removed meanwhile. Jobs of
+ * one millisecond are in the descending order of their ids.
+ */
+function idsAfter(found: readonly string[], after: ListPage["next"]): string[] {
+  const ids: string[] = [];
+  for (let at = 0; at < found.length; at += 2) {
+    const [id = "", score] = found.slice(at, at + 2);
+    if (after === undefined || Number(score) < after.createdAt || id < after.id) ids.push(id);
+  }
+  return ids;
 }

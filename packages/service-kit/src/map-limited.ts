@@ -1,6 +1,6 @@
 /**
  * Maps a list with at most `limit` concurrent operations, and returns the results in order. After a failure it starts no more
- * operations, waits for those in progress, and rejects.
+ * operations, waits for those in progress, and rejects with the first failure.
  */
 export async function mapLimited<T, R>(
   items: readonly T[],
@@ -9,20 +9,18 @@ export async function mapLimited<T, R>(
 ): Promise<R[]> {
   const results: R[] = new Array(items.length);
   let next = 0;
-  let failed = false;
+  let failure: { reason: unknown } | undefined;
   const worker = async (): Promise<void> => {
-    while (next < items.length && !failed) {
+    while (next < items.length && failure === undefined) {
       const index = next++;
       try {
         results[index] = await operation(items[index] as T);
-      } catch (error) {
-        failed = true;
-        throw error;
+      } catch (reason) {
+        failure ??= { reason };
       }
     }
   };
-  const workers = Array.from({ length: Math.min(limit, items.length) }, worker);
-  const outcomes = await Promise.allSettled(workers);
-  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+  if (failure !== undefined) throw failure.reason;
   return results;
 }

@@ -326,6 +326,29 @@ describe("the jobs of a caller", () => {
     );
   });
 
+  it("of one millisecond are listed once each, though the last one of a page was removed meanwhile", async () => {
+    const { kept, redis } = await start();
+    const list = "svc:jobs:tenant:user:alice";
+    const all: string[] = [];
+    for (let at = 0; at < 150; at++) {
+      const job = jobOf();
+      all.push(job.execution_id);
+      await kept.create(job, NO_LIMIT);
+    }
+    const now = Date.now();
+    for (const id of all) {
+      await redis.zadd(list, now, id);
+      await redis.hset(`svc:job:${id}`, "created_at", now);
+    }
+    const first = await kept.list("tenant:user:alice", undefined);
+    const last = first.jobs.at(-1) as KeptJob;
+    await kept.remove({ id: last.id, namespace: "tenant:user:alice" });
+    const second = await kept.list("tenant:user:alice", first.next);
+    const ids = [...first.jobs, ...second.jobs].map(({ id }) => id);
+    expect([first.jobs.length, second.jobs.length]).toEqual([100, 50]);
+    expect(ids.toSorted()).toEqual(all.toSorted());
+  });
+
   it("are listed for as long as they are kept, a week after a day in the queue", async () => {
     const { kept, redis } = await start();
     const job = jobOf({ kept: 7 * DAY_MS });

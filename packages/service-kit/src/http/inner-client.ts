@@ -191,8 +191,10 @@ export class InnerClient {
     if (call.signal !== undefined) return read(await this.send(call));
     const body = new AbortController();
     const response = await this.send({ ...call, signal: body.signal });
-    const timeoutMs = call.timeoutMs || this.#options.timeoutMs || HEAD_TIMEOUT_MS;
-    const timer = setTimeout(() => body.abort(new errors.BodyTimeoutError()), timeoutMs);
+    const timeoutMs = call.timeoutMs ?? this.#options.timeoutMs ?? HEAD_TIMEOUT_MS;
+    // 0 means no limit, as it does for the head.
+    const abort = () => body.abort(new errors.BodyTimeoutError());
+    const timer = timeoutMs === 0 ? undefined : setTimeout(abort, timeoutMs);
     try {
       return await read(response);
     } catch (error) {
@@ -263,12 +265,7 @@ export async function innerError(response: InnerResponse): Promise<ServiceError>
   let body: unknown;
   const timer = setTimeout(() => response.body.destroy(), ERROR_BODY_MS);
   try {
-    let text = "";
-    for await (const chunk of response.body) {
-      text += chunk;
-      if (text.length > MAX_ERROR_BYTES) break;
-    }
-    body = JSON.parse(text);
+    body = JSON.parse((await answerBytes(response, MAX_ERROR_BYTES)).toString("utf8"));
   } catch {
     // Without a readable body, only the status is known.
   } finally {

@@ -32,3 +32,11 @@ test("a failure starts nothing more, and is thrown after the operations under wa
   await expect(mapped).rejects.toThrow("failed");
   expect(ended).toEqual([1]);
 });
+
+test("the failure that came first is thrown, not what followed from it", async () => {
+  const mapped = mapLimited([0, 1], 2, async (item) => {
+    await turns(item === 0 ? 3 : 1);
+    throw new Error(item === 1 ? "the cause" : "a consequence");
+  });
+  await expect(mapped).rejects.toThrow("the cause");
+});
