@@ -92,32 +92,34 @@ export function secretsPage(): string {
 
 Made by \`npm run docs\` from \`packages/service-kit/src/config/holders.ts\`.
 
-Who holds which confidential variable. \`-\`: must not hold it; a component that is given it all the same, as from one file
-of variables for all, does not take it and says so in its log. Better give each component its own file: what stands in the
-environment of a process can be read by an attacker who takes over that process. \`program\` is the untrusted program in its jail.
+This table says which component holds which confidential variable. \`-\` means: must not hold it. A component that gets such a variable
+all the same, for example from one file of variables for all, ignores it and says so in its log. It is better to give each component a file
+of its own: an attacker who takes over a process can read its environment. \`program\` is the untrusted program in its jail.
 
 ${table(["variable", ...COMPONENTS, ...WITHOUT], rows)}
 
 \`SVC_INTERNAL_TOKEN_<caller>_TO_<component>\` authenticates one component to another, for the routes that it uses. An attacker who controls a
-component can call what that component calls, and cannot pose as another. \`SVC_INTERNAL_SERVICE_TOKEN\` is one for all pairs: it is shown where
-a pair has no token of its own, and opens all internal routes of each component that is given it. Give it to none where each pair has its own; the API then needs
-\`SVC_CONTINUATION_SECRET\`.
+component can call what that component calls, and cannot pose as another.
 
-Public keys stand here too: an attacker who can replace one can authenticate with a key of their own. \`SVC_JWT_PUBLIC_KEYS_DIR\` names a directory that
-the API alone must read, \`SVC_API_KEYS_FILE\` a file of mode 0600 with the digests of API keys. The runner's capabilities come with each run: a manifest and a grant, which end with it.
+\`SVC_INTERNAL_SERVICE_TOKEN\` is one token for all pairs. A component sends it where a pair has no token of its own. It opens all internal routes of
+each component that has it. If each pair has its own token, give \`SVC_INTERNAL_SERVICE_TOKEN\` to none; the API then needs \`SVC_CONTINUATION_SECRET\`.
+
+The table has public keys too: an attacker who can replace one can authenticate with a key of their own. \`SVC_JWT_PUBLIC_KEYS_DIR\` names a
+directory that the API alone must read. \`SVC_API_KEYS_FILE\` names a file of mode 0600 with the digests of API keys. The runner gets its capabilities
+with each run: a manifest and a grant, which end with the run.
 
 ## What is refused
 
-There are no built-in secrets. A component does not start without its own, and none starts with a value that protects
-nothing; the message names the variable and never shows the value.
+There are no built-in secrets. A component does not start without its own secrets, nor with a value that protects nothing. The message
+names the variable and never shows the value.
 
 | variable | must be |
 | --- | --- |
 | \`SVC_INTERNAL_SERVICE_TOKEN\`, \`SVC_INTERNAL_TOKEN_*\` (each of them), \`SVC_EGRESS_GRANT_SECRET\`, \`SVC_EGRESS_GRANT_SECRET_PREVIOUS\`, \`SVC_CONTINUATION_SECRET\`, \`SVC_METRICS_TOKEN\` | 32 bytes or more, 8 or more different characters; no piece again and again, no sequence such as \`abcdef\` or \`987654\`, none of the words password, secret, change-me, example, placeholder |
 | \`SVC_EXECUTION_MANIFEST_PRIVATE_KEY\`, \`SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY\`, \`SVC_JWT_PUBLIC_KEY\`, \`SVC_JWT_JWKS_JSON\`, files of \`SVC_JWT_PUBLIC_KEYS_DIR\` | keys of your own; the test keys of RFC 8032 and RFC 8037 are refused in every form |
 
-Examples, tests and documents of this repository show no value that passes: tests make theirs at random, and a test reads
-every file for texts and keys that would be taken. Redis and object stores judge their own passwords and keys.
+Examples, tests and documents of this repository show no value that a component would accept. Tests make theirs at random, and a test searches
+every file for acceptable texts and keys. Redis and object stores judge their own passwords and keys.
 
 ## How to make them
 
@@ -127,9 +129,9 @@ openssl genpkey -algorithm ed25519 -out manifest.key             # SVC_EXECUTION
 openssl pkey -in manifest.key -pubout -out manifest.pub          # SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY
 \`\`\`
 
-\`./svc up\` makes them at its first start in \`data/secrets.env\` (mode 0600) and gives each process the secrets of its components: a token for each pair, or the
-\`SVC_INTERNAL_SERVICE_TOKEN\` that you set, and then that alone. With \`SVC_TOPOLOGY=combined\` one process holds the secrets of all but the runner, a token for all
-pairs among them; each component in it takes its own.
+\`./svc up\` makes them at its first start, in \`data/secrets.env\` (mode 0600). It gives each process the secrets of its components: a token for each
+pair, or only the \`SVC_INTERNAL_SERVICE_TOKEN\`, if you set it. With \`SVC_TOPOLOGY=combined\` one process holds the secrets of all components but the
+runner, with a token for all pairs among them. Each component in it takes its own.
 `;
 }
 
