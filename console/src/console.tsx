@@ -1,4 +1,4 @@
-/** The editor, a run with its output while it comes, its files, and what the service keeps. */
+/** The editor, a run with its live output and its files, and the jobs and sessions that the service keeps. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { RunEvent } from "../../packages/client/src/events.ts";
 import type { Result, UploadedFile } from "../../packages/client/src/results.ts";
@@ -20,7 +20,7 @@ interface ConsoleProps {
   languages: string[];
   hasToken: boolean;
   keepsSessions: boolean;
-  /** The credential is not accepted any more: what is on the page stays. */
+  /** The service no longer accepts the credential. The content of the page stays. */
   onRefused: () => void;
 }
 
@@ -73,7 +73,7 @@ export function Console({ svc, languages, hasToken, keepsSessions, onRefused }: 
     void svc.jobs
       .create(program())
       .then(({ job_id }) => setState(`Job ${job_id} was made: see Jobs`), failed);
-  // Before the next key is pressed: that may run it.
+  // Synchronously, because the next key may run the program.
   useLayoutEffect(() => {
     editor.current?.speak(language);
     editor.current?.show(EXAMPLES[language] ?? "");
@@ -146,7 +146,7 @@ export function Console({ svc, languages, hasToken, keepsSessions, onRefused }: 
             multiple
             onChange={(event) => {
               take(event.currentTarget.files);
-              // A browser tells only of another choice: the same file may be chosen again after a change.
+              // Browsers report only a different choice, so forget this one: the same file may be chosen again after a change.
               event.currentTarget.value = "";
             }}
           />

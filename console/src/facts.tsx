@@ -1,4 +1,4 @@
-/** Where the time of a run went, and what it was allowed. */
+/** Shows how long each stage of a run took, and its limits. */
 import type { Result } from "../../packages/client/src/results.ts";
 
 const STEPS = [

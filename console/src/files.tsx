@@ -1,4 +1,4 @@
-/** Files of a run or of uploads: to download, and pictures shown. A picture is only ever an image, SVG too. */
+/** Shows files of a run or of uploads for download, and displays pictures. Every picture, also SVG, is only ever an image element. */
 import { useEffect, useState } from "preact/hooks";
 import type { Readable } from "../../packages/client/src/results.ts";
 import { isTable, Table } from "./table.tsx";
@@ -52,7 +52,7 @@ export function Files({
   title: string;
   files: Shown[];
   onError: (error: unknown) => void;
-  /** Takes a file off the list. */
+  /** Removes a file from the list. */
   onRemove?: (id: string) => void;
 }) {
   if (files.length === 0) return null;

@@ -6,7 +6,7 @@ export const NOT_ACCEPTED =
   "The service does not accept this key or token: it may be wrong, expired or revoked.";
 export const isRefused = (problem: unknown) => problem instanceof SvcError && problem.status === 401;
 
-/** What a header can carry of it (RFC 6750, 2.1). */
+/** The characters that a header can carry (RFC 6750, 2.1). */
 const CREDENTIAL = /^[\x21-\x7e]+$/;
 
 export function Login({ onToken }: { onToken: (token: string) => void }) {

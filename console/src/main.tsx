@@ -1,4 +1,4 @@
-/** The page: asks for a credential where the service wants one, then shows the console. A credential stays in this page's memory. */
+/** The page: asks for a credential if the service demands one, then shows the console. The credential stays in the memory of the page. */
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Svc } from "../../packages/client/src/svc.ts";
@@ -6,7 +6,7 @@ import { Console } from "./console.tsx";
 import { isRefused, Login, NOT_ACCEPTED } from "./login.tsx";
 import { textOf } from "./text-of.ts";
 
-/** The one that was given last. Each request takes it, also one for a file that came with an earlier one. */
+/** The newest credential. Every request uses it, also a request for a file of a run that was made with an earlier one. */
 let token: string | undefined;
 
 const svc = new Svc({
@@ -40,7 +40,7 @@ function Page() {
         );
       },
       (problem) => {
-        // Before a credential was given there is nothing wrong with it.
+        // Without a credential, the refusal is no error to show.
         if (!isRefused(problem)) setError(textOf(problem));
         else if (token === undefined) setWantsToken(true);
         else askAgain();

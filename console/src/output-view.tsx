@@ -1,4 +1,4 @@
-/** The output of a run; where not all of it is shown, how much is, and all of it to download. */
+/** Shows the output of a run. If it is too long, shows a part, says how much, and offers all of it for download. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { save } from "./files.tsx";
 import type { Output } from "./output.ts";

@@ -1,9 +1,9 @@
-/** A file of rows as a table: the first ones, as text. */
+/** Shows the first rows of a file as a table of text. */
 import { useEffect, useState } from "preact/hooks";
 import type { Shown } from "./files.tsx";
 import { rowsOf } from "./rows.ts";
 
-/** Larger files are only offered for download. */
+/** Larger files can only be downloaded. */
 const MAX_BYTES = 2 ** 20;
 
 export const isTable = ({ name, size }: Shown): boolean =>
