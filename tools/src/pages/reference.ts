@@ -17,10 +17,10 @@ function shownDefault(fallback: unknown, note: string | undefined): string {
 /** Text between a heading and its table. */
 const NOTES: Record<string, string> = {
   MicroVMs:
-    "They have no effect, and are warned of, where `KVM_ENABLED` is not `true`. A runner that is asked for microVMs does not start: the launcher stands in its place.",
-  "Not offered by this version": "They have no effect, and are warned of.",
+    "These variables have no effect where `KVM_ENABLED` is not `true`, and cause a warning there. A runner that is asked for microVMs does not start: the launcher takes its place.",
+  "Not offered by this version": "These variables have no effect and cause a warning.",
   "Tracing: every component":
-    "What is traced, and how: [operate.md](operate.md#tracing). Names and meanings are OpenTelemetry's, but for the first.",
+    "[operate.md](operate.md#tracing) says what is traced, and how. Names and meanings are those of OpenTelemetry, except for the first variable.",
 };
 
 function variablesTable([reader, variables]: [string, Readonly<Record<string, Variable<unknown>>>]): string {
@@ -44,35 +44,43 @@ export function configurationPage(): string {
 
 Made by \`npm run docs\` from \`packages/service-kit/src/config/variables/\`.
 
-Every component is configured by environment variables only. All components know all names, so one file of variables
-serves them all. Sizes take \`k\`, \`m\`, \`g\` (powers of 1024). A value that does not parse or is out of range stops the
-process, and so does an unknown \`SVC_\` name; the message names the known one that was probably meant. Any other name within two letters of a
-known one is warned of. At start each component logs what differs from the defaults, secrets only as \`[set]\` ([logs.md](logs.md)).
+Environment variables alone configure every component. All components know all names, so one file of variables
+serves them all. Sizes take \`k\`, \`m\`, \`g\` (powers of 1024).
+
+A process does not start with a value that does not parse or is out of range, or with an unknown \`SVC_\` name. The message names the known variable that you
+probably meant. Any other name within two letters of a known one causes a warning. At start each component logs what differs from the defaults. It
+shows secrets only as \`[set]\` ([logs.md](logs.md)).
 
 ## Where settings come from
 
-A component that is started by hand knows defaults and environment. Every \`./svc\` command reads, later wins:
+A component that you start by hand knows only defaults and environment. Every \`./svc\` command reads these sources; a later one wins:
 
 1. the defaults below, and what \`./svc up\` sets where nothing is set: it is named beside the default;
-2. the settings file: \`--settings FILE\`, else \`SVC_SETTINGS_FILE\`, else \`svc.env\` in the data folder when it is there;
+2. the settings file: \`--settings FILE\`, else \`SVC_SETTINGS_FILE\`, else \`svc.env\` in the data folder if it exists;
 3. the environment; an empty value counts as not set;
 4. flags: \`--data-dir\`, \`--port-offset\`, \`--languages\`, \`--packages\`, \`--sessions\`, \`--microvm\`.
 
-\`./svc config\` shows each value that counts, where it comes from, and its default; \`./svc config --json\` for programs.
+\`./svc config\` shows each value in force, where it comes from, and its default. \`./svc config --json\` prints the same for programs.
 
 The settings file has \`KEY=value\` lines, and comments that begin with \`#\` or \`;\`. Quotes and backslashes work as in
-systemd's \`EnvironmentFile=\` (\`man systemd.exec\`): between single quotes everything stands for itself; between double quotes
-a backslash keeps a double quote, a backslash, a backtick and a dollar sign; quoted values may have several lines. Without
-quotes the value is the rest of the line, and a backslash keeps the next character or, at the end of a line, joins the next
-one. Other lines, text after a closing quote and names that are set twice are refused, with file and line. Paths are seen from the folder of the file. Keep a file with secrets at
-mode 0600.
+systemd's \`EnvironmentFile=\` (\`man systemd.exec\`):
 
-\`./svc up\` checks all settings of all components, ports and data folder before it installs or builds anything, and tells all
-problems at once. It always sets the addresses by which its components find each other, so these have no effect with it, and it says so:
-${overridden().join(", ")}. It makes the secrets
-between components in every mode ([secrets.md](secrets.md)). It starts in local mode unless \`LOCAL_MODE=false\`,
+- Between single quotes everything stands for itself.
+- Between double quotes a backslash escapes a double quote, a backslash, a backtick and a dollar sign.
+- Quoted values may have several lines.
+- Without quotes the value is the rest of the line. A backslash escapes the next character or, at the end of a line, joins the next line.
+
+Other lines, text after a closing quote and names that are set twice are refused; the message has file and line. Relative paths start at the folder of the
+settings file. Keep a file with secrets at mode 0600.
+
+\`./svc up\` checks all settings of all components, ports and the data folder before it installs or builds anything, and reports all
+problems at once. It starts in local mode unless \`LOCAL_MODE=false\`,
 \`SVC_AUTH_PROVIDER=librechat-jwt\`, a source of \`SVC_JWT_*\` keys or \`SVC_API_KEYS_FILE\` turns authentication on
-([authentication.md](authentication.md)); \`LOCAL_MODE=true\` beside one of these is refused.
+([authentication.md](authentication.md)). It refuses \`LOCAL_MODE=true\` beside one of these. It makes the secrets
+between components in every mode ([secrets.md](secrets.md)).
+
+\`./svc up\` always sets the addresses by which its components find each other. So these variables have no effect with it, and it says so:
+${overridden().join(", ")}.
 
 ${Object.entries(VARIABLES_BY_READER).map(variablesTable).join("\n\n")}
 `;

@@ -34,45 +34,45 @@ export function scalingPage(measurements: Measurements): string {
 
 Made by \`npm run docs\` from \`bench/results/\` with \`tools/src/scaling/\`.
 
-How many machines a load needs, what is full first, and what happens then. It is a calculation from costs that were measured on one machine
+This page says how many machines a load needs, which part is full first, and what happens then. It is a calculation from costs that were measured on one machine
 with two cores, and a simulation with the same costs. **Nobody has measured this service on two real machines**:
-[what has not been measured](#what-has-not-been-measured) is at the end.
+see [what has not been measured](#what-has-not-been-measured).
 
-Ask for a load of your own:
+Calculate a load of your own:
 
 \`\`\`sh
 ./svc scaling --rps 100 --mix hello-python=60,pandas=30,tools=10 --wait-ms 200 --cores 16 --memory 64 --simulate
 ./svc scaling --help          # all that a load may have; --json for programs
 \`\`\`
 
-On a machine of yours \`--speed\` corrects for its processors: 100 is one on which bare Python prints a word in 9.9 ms.
+For your own machine \`--speed\` corrects for its processors: 100 is a processor on which bare Python prints a word in 9.9 ms.
 
-All below is for machines with ${MACHINES.cores} cores and ${MACHINES.memoryGib} GiB, used to ${MACHINES.busy * 100} % at most, and this mixture: ${mixture()}.
-Your programs' own time comes on top (\`--own-ms\`, \`--wait-ms\`): it is usually most of it.
+Everything below is for machines with ${MACHINES.cores} cores and ${MACHINES.memoryGib} GiB, used to ${MACHINES.busy * 100} % at most, and this mixture: ${mixture()}.
+Your programs' own time comes on top (\`--own-ms\`, \`--wait-ms\`). It is usually the largest part.
 
 ${limitsSection(limits)}
 
 ${asMarkdown(examplesTable(model))}
-At 1000 per second **one Redis is not enough**: its one thread for commands would have to do more than it can. There is no sharding.
-Several copies of the service do it, each with a Redis of its own and callers divided among them, as by tenant; sessions, files and paused programs
-belong to one copy. What the other columns say of 1000 per second holds for all copies together.
+At 1000 per second **one Redis is not enough**: its one thread for commands would have to do more than it can. The service does not shard Redis.
+Run several copies of the service instead, each with a Redis of its own, and divide callers among them, for example by tenant. Sessions, files and paused programs
+belong to one copy. The other numbers for 1000 per second hold for all copies together.
 
 ${asMarkdown(simulationTable(simulated(model)))}
 ${BEHAVIOUR}
 
 ## The model beside measurements
 
-The simulation with one machine and the benches' clients, against what the benches measured ([numbers.md](numbers.md)). Its costs are those of one
-request at a time; none was fitted to these numbers. Requests per second.
+The table compares the simulation, with one machine and the clients of the benchmarks, with what the benchmarks measured ([numbers.md](numbers.md)), in requests per
+second. The costs of the simulation are the costs of one request at a time; none was fitted to these numbers.
 
 ${validationTable(model)}
 
-Where the processors are full, it is right within 15 %. One client alone is slower than simulated, most of all with JavaScript: the model knows no
-load generator on the same two cores, and no waking of idle processes. The soak ran on a slower day; its row is corrected by the time of bare Python
-(${bareOf(measurements.quiet)} ms in the quiet measurement, ${bareOf(measurements.sessions)} ms on that day). Latencies of the benches' clients under load have a longer tail
-than simulated ones: take simulated p99 as a lower bound.
+Where the processors are full, the simulation is right within 15 %. One client alone is slower than simulated, most of all with JavaScript: the model includes neither the
+load generator on the same two cores nor the waking of idle processes. The soak ran on a slower day; its row is corrected by the time of bare Python
+(${bareOf(measurements.quiet)} ms in the quiet measurement, ${bareOf(measurements.sessions)} ms on that day). The measured latencies under load have a longer tail
+than the simulated ones: take simulated p99 as a lower bound.
 
-The machinery is tested against theory where that is exact (M/M/1, M/M/c, M/D/1, processor sharing of M/G/1 and M/M/c):
+Tests compare the simulator with theory where theory is exact (M/M/1, M/M/c, M/D/1, processor sharing of M/G/1 and M/M/c):
 \`tools/test/unit/scaling/\`.
 
 ## Where the coefficients come from
@@ -80,7 +80,7 @@ The machinery is tested against theory where that is exact (M/M/1, M/M/c, M/D/1,
 ${table(["coefficient", "source"], SOURCES)}
 
 \`./svc scaling --measure FILE\` measures the second row again, as root, in about five minutes. Sums of processor time are coarse while a machine does
-other work; the model takes only the proportions of components from it, and counts of commands and bytes, which other work does not change.
+other work. The model takes only two things from this measurement: the proportions of components, and counts of commands and bytes, which other work does not change.
 
 ${NOT_MEASURED}`;
 }
@@ -92,10 +92,12 @@ function mixture(): string {
 
 function limitsSection(limits: Plan["limits"]): string {
   return `${asMarkdown(limitsTable({ limits } as Plan))}
-In words: processors of the runners are full first, and more runner machines are the answer. Then come components that are one thread each, and can be
-there several times: API, workers, runners, gateways. **Redis comes last and is the end**: it is one, with one thread. Files that
-programs store keep a record in Redis for \`SESSION_CACHE_TTL\` (24 h), so a high rate of outputs needs memory there before time; networks and object stores
-have far more room than this needs unless files are large.`;
+1. The processors of the runners are full first. Add runner machines.
+2. Then come components with one thread each: API, workers, runners, gateways. Run several replicas of them.
+3. **Redis comes last and is the end**: there is only one, with one thread. Redis keeps a record of each file that programs store for
+   \`SESSION_CACHE_TTL\` (24 h). So with a high rate of outputs it runs out of memory before it runs out of time.
+
+Networks and object stores have far more room than this needs, unless files are large.`;
 }
 
 function examplesTable({ plan }: Model): Table {
@@ -111,7 +113,7 @@ function examplesTable({ plan }: Model): Table {
   ]);
   return {
     title: "10, 100 and 1000 requests per second",
-    note: "Averages; processes are as many as keep each below the wanted share of its thread.",
+    note: "Averages. The number of processes keeps each of them below the wanted share of its thread.",
     head: ["what", ...LOADS.map((perSecond) => `${perSecond} per second`)],
     rows: [...rows, ...processors],
   };
@@ -152,32 +154,32 @@ const bareOf = ({ modes }: Measurements["quiet"]) => (modes.warm?.bare.python?.p
 
 const BEHAVIOUR = `## At the limit
 
-- **A full runner tier** makes runs wait in the queue; nothing is refused until an API process has \`JOB_QUEUE_LIMIT\` (1000) executions in hand. Then it
-  answers 503 \`queue_saturated\` at once. The time that an admitted run waits is that many runs divided by what the runners do per second, so
+- **A full runner tier** makes runs wait in the queue. Nothing is refused until an API process has \`JOB_QUEUE_LIMIT\` (1000) executions waiting or running. Then it
+  answers 503 \`queue_saturated\` at once. An admitted run waits for that many runs divided by what the runners do per second. So
   lower \`JOB_QUEUE_LIMIT\` where callers would rather be refused early. A run that waits for \`JOB_QUEUE_WAIT_MS\` (60 s) is refused, too.
-- **Fairness.** A caller beyond its seats (\`SVC_MAX_CONCURRENT_EXECUTIONS\`, 20) or its window gets 429 at once, and everybody's first waiting run goes
-  before anybody's second ([limits.md](limits.md#limits-of-a-caller)). A run that has started gives way to none: keep the seats of a caller below
-  the slots of all runners. Measured on two cores, a caller beside one that offers ten times what the copy can do had p50 89 ms instead of 12.5,
-  on a machine that did other work, too ([numbers.md](numbers.md#another-principal-one-run-after-the-other)).
+- **Fairness.** A caller beyond its seats (\`SVC_MAX_CONCURRENT_EXECUTIONS\`, 20) or its window gets 429 at once. Every caller's first waiting run goes
+  before any caller's second ([limits.md](limits.md#limits-of-a-caller)). A run that has started is never preempted: keep the seats of a caller below
+  the slots of all runners. Measured on two cores, on a machine that also did other work: a caller beside one that offers ten times what the copy can do had
+  p50 89 ms instead of 12.5 ([numbers.md](numbers.md#another-principal-one-run-after-the-other)).
 - **Refusals cost.** A refused request still takes processor time of the API. The simulation leaves that out.
-- **Redis full of memory** refuses writes, and components are not ready: give it room for the growth of the first day, when records of files
-  have not begun to expire.
-- **A runner machine that fails** takes its running programs with it: other workers take them up 5 s later, once. Paused programs begin again from the
-  top when they are resumed. The others have to carry the load meanwhile: plan for one machine more than the average needs.
-- **More than \`SANDBOX_MAX_PAUSED\` (32) paused programs** on a runner are not kept in memory; the user with most of them loses the one that was paused
-  first. It is run again from the top when it is resumed, which costs the program's time again. The calculation and the simulation keep all of them.
+- **A Redis without free memory** refuses writes, and components are not ready. Give it room for the growth of the first day, when no record of a file
+  has expired yet.
+- **A runner machine that fails** takes its running programs with it. Other workers run them again 5 s later, once. Paused programs begin again from the
+  top when they are resumed. The other machines have to carry the load meanwhile: plan for one machine more than the average needs.
+- **More than \`SANDBOX_MAX_PAUSED\` (32) paused programs** on a runner are not kept in memory. The oldest paused program of the user with most of them is evicted.
+  It runs again from the top when it is resumed, which costs the program's time again. The calculation and the simulation keep all of them.
 `;
 
 const NOT_MEASURED = `## What has not been measured
 
-- **Two real machines.** All costs are of one machine, over loopback. A network between components adds its round trips
+- **Two real machines.** All costs were measured on one machine, over loopback. A network between components adds its round trips
   and its failures. \`tests/e2e/upgrade.test.ts\` and others run several runners, workers and API processes, on one machine.
-- **More than two cores.** That eight cores do four times as much as two is assumed.
-- **Balancing.** The simulation gives runs to nodes with free slots in turn. In a real one each worker gives a run to the runner with the
-  smallest share of slots in use by it. It asks runners for their slots every 5 s, and knows nothing of what others have sent there since.
-- **Redis at its limit.** Its processor time for each run was measured at some 200 runs per second; beyond, it is a straight line. With its
-  append-only file on a slow disk it may be full earlier.
-- **Failures of API machines, Redis and object stores** are not simulated; [operate.md](operate.md#health) has what was seen of them on one machine.
-- **Programs.** The simulation draws their processor time at random (exponential, with the measured mean); callers arrive at random and do not send again
-  what was refused.
+- **More than two cores.** The model assumes that eight cores do four times as much as two.
+- **Balancing.** The simulation gives runs to nodes with free slots in turn. In a real system each worker gives a run to the runner with the
+  smallest share of slots in use by that worker. It asks runners for their slots every 5 s, and knows nothing of what others have sent there since.
+- **Redis at its limit.** Its processor time for each run was measured at some 200 runs per second. Beyond that the model extends it in a straight line. With its
+  append-only file on a slow disk Redis may be full earlier.
+- **Failures of API machines, Redis and object stores** are not simulated. [operate.md](operate.md#health) says what was seen of them on one machine.
+- **Programs.** The simulation draws their processor time at random (exponential, with the measured mean). Callers arrive at random and do not send refused
+  requests again.
 `;
