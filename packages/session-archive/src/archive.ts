@@ -152,6 +152,9 @@ class Blocks {
 /** Whether an archive returns exactly this path or target: a line of a pax header must not contain a line end. */
 export const isArchivable = (text: string): boolean => !text.includes("\n") || Buffer.byteLength(text) < 100;
 
+/** The path of a member as its header has it. */
+export const archivedPath = ({ type, path }: Member): string => (type === "directory" ? `${path}/` : path);
+
 /** The bytes of an archive of these members. A directory comes before its content, or is implied by it. */
 export async function* writeArchive(members: AsyncIterable<WrittenMember>): AsyncGenerator<Buffer> {
   for await (const member of members) {
@@ -173,10 +176,10 @@ const TYPES = { file: "File", directory: "Directory", symlink: "SymbolicLink" } 
 const START = new Date(0);
 
 function headersFor(member: Member): Buffer {
-  const { type, path } = member;
+  const { type } = member;
   const fields = {
     type: TYPES[type],
-    path: type === "directory" ? `${path}/` : path,
+    path: archivedPath(member),
     mode: type === "symlink" ? MODES : member.mode,
     size: type === "file" ? member.size : 0,
     uid: 0,

@@ -186,11 +186,14 @@ export class SessionStore {
     return (await this.#remove(key, indexKey(namespace), SNAPSHOTS, id, this.#runMs)) === 1;
   }
 
-  /** Up to 500 snapshots that no session and no run needs. It returns a snapshot again until `forget` removes it. */
-  async unneeded(): Promise<UnneededSnapshot[]> {
+  /**
+   * Up to 500 snapshots that no session and no run needs. It returns a snapshot again until `forget` removes it. `skipped`: how many it
+   * leaves out, in the order of earlier calls.
+   */
+  async unneeded(skipped = 0): Promise<UnneededSnapshot[]> {
     const [seconds, micros] = await this.#redis.time();
     const nowMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-    const members = await this.#redis.zrangebyscore(SNAPSHOTS, "-inf", nowMs, "LIMIT", 0, SWEPT);
+    const members = await this.#redis.zrangebyscore(SNAPSHOTS, "-inf", nowMs, "LIMIT", skipped, SWEPT);
     const unneeded: UnneededSnapshot[] = [];
     for (const member of members) {
       const { key, ...place } = placeOf(member);

@@ -33,9 +33,10 @@ export async function sweepOnce(deps: SweepDeps, isStopping: () => boolean = () 
   const { config, log, store } = deps;
   const nowMs = await agreedTime(deps);
   if (nowMs === undefined) return;
+  const abandoned = new Date(nowMs - PENDING_LIFE_MS);
+  // However many leftovers cannot be removed, objects expire.
+  const leftovers = (await store.removeLeftovers(abandoned, passedOver(log)).catch(passedOver(log))) ?? 0;
   const passOver = passedOver(log);
-  const leftovers =
-    (await store.removeLeftovers(new Date(nowMs - PENDING_LIFE_MS), passOver).catch(passOver)) ?? 0;
   const lives = differentLives(config);
   let removed = 0;
   for (const life of lives) {

@@ -3,7 +3,7 @@
  * Safety: an object file is complete and synced before a link or rename makes it visible; then the directory is synced. A link
  * never replaces an existing object. The directory belongs to the store alone; several processes may share it.
  */
-import { link, open, readdir, rename, rm, rmdir, unlink } from "node:fs/promises";
+import { type FileHandle, link, open, readdir, rename, rm, rmdir, stat, unlink } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { ObjectRecord } from "@svc/contracts";
 import { mapLimited } from "@svc/service-kit/map-limited";
@@ -130,16 +130,13 @@ export class FsObjectStore implements ObjectStore {
     const target = this.#layout.pendingObject(address);
     await fsCall("preparing a session", () => ensureDirectory(this.#layout.pendingSession(address.session)));
     const pending = { ...attributes, namespace: NO_NAMESPACE, readOnly: false };
-    try {
-      return await writeObject(target, address, content, pending, limits, { sync: false });
-    } catch (error) {
-      if (!(error instanceof StoreError && error.failure === "exists")) {
-        await rm(target, { force: true });
-        // A concurrent commit of the other files may have moved the broken file along.
-        await rm(this.#layout.object(address), { force: true });
-      }
-      throw error;
-    }
+    return writeObject(target, address, content, pending, limits, {
+      sync: false,
+      // A concurrent commit of the other files may have moved the broken file along.
+      abandon: async (file) => {
+        for (const path of [target, this.#layout.object(address)]) await removeWhere(path, file);
+      },
+    });
   }
 
   async commit(
@@ -293,14 +290,14 @@ export class FsObjectStore implements ObjectStore {
   }
 }
 
-/** Writes a new object file. Errors that the content throws pass through unchanged. */
+/** Writes a new object file. A failed write calls `abandon`. Errors that the content throws pass through unchanged. */
 async function writeObject(
   path: string,
   address: ObjectAddress,
   content: Content,
   attributes: ObjectAttributes,
   limits: WriteLimits,
-  { sync }: { sync: boolean },
+  { sync, abandon }: { sync: boolean; abandon?: (file: FileHandle) => Promise<void> },
 ): Promise<ObjectRecord> {
   const file = await fsCall("creating an object file", () => open(path, "wx", FILE_MODE));
   try {
@@ -319,7 +316,19 @@ async function writeObject(
       if (sync) await file.sync();
     });
     return record;
+  } catch (error) {
+    await abandon?.(file);
+    throw error;
   } finally {
     await file.close();
   }
+}
+
+/** Removes `path` if it is this open file. Another file at the path stays: it may be a stored object. */
+async function removeWhere(path: string, file: FileHandle): Promise<void> {
+  const [own, found] = await Promise.all([
+    file.stat({ bigint: true }),
+    stat(path, { bigint: true }).catch(() => undefined),
+  ]);
+  if (found?.ino === own.ino && found.dev === own.dev) await rm(path, { force: true });
 }

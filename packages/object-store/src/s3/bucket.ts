@@ -102,8 +102,12 @@ export class Bucket {
     try {
       return await s3Call("looking at an object", async () => {
         const input = { Bucket: this.name, Key: key };
-        const answer = await this.client.send(new HeadObjectCommand(input), within(SHORT));
-        return { size: answer.ContentLength ?? 0, modified: answer.LastModified ?? new Date(0) };
+        const command = new HeadObjectCommand(input);
+        const { ContentLength, LastModified } = await this.client.send(command, within(SHORT));
+        // A guess could let an object that is whole and in use look damaged or unused, and the sweep would delete it.
+        if (ContentLength === undefined || LastModified === undefined)
+          throw new Error("the answer is not complete");
+        return { size: ContentLength, modified: LastModified };
       });
     } catch (error) {
       if (error instanceof StoreError && error.failure === "not_found") return undefined;

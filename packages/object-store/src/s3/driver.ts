@@ -11,7 +11,9 @@ import {
   type ObjectAttributes,
   type ObjectStore,
   type OpenObject,
+  type PassOver,
   type PendingAttributes,
+  passNothingOver,
   StoreError,
   type WriteLimits,
 } from "../store.ts";
@@ -298,12 +300,13 @@ export class S3ObjectStore implements ObjectStore {
   unusedSince(
     time: Date,
     isWanted: (address: ObjectAddress) => Promise<boolean> = async () => true,
+    passOver: PassOver = passNothingOver,
   ): AsyncIterable<ObjectAddress> {
-    return unusedObjects(this.#bucket, time, isWanted);
+    return unusedObjects(this.#bucket, time, isWanted, passOver);
   }
 
-  removeLeftovers(olderThan: Date): Promise<number> {
-    return removeLeftovers(this.#bucket, olderThan, async (kind, address) => {
+  removeLeftovers(olderThan: Date, passOver: PassOver = passNothingOver): Promise<number> {
+    return removeLeftovers(this.#bucket, olderThan, passOver, async (kind, address) => {
       try {
         return (await this.#entries.get(kind, address)).content;
       } catch (error) {

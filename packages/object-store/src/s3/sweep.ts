@@ -1,9 +1,10 @@
 /**
  * Finds unused objects and the leftovers of aborted writes. It walks several listings of the bucket in parallel, in the order of
  * keys, with one page of each in memory. A listing may be older than a use or a commit. So the sweep reads the use marker again
- * before it reports an object as unused, and the records again before it removes bytes.
+ * before it reports an object as unused, and the records again before it removes bytes. When it cannot inspect or remove something,
+ * it passes the error to `passOver` and continues with the next. A listing that fails ends the walk.
  */
-import type { ObjectAddress } from "../store.ts";
+import type { ObjectAddress, PassOver } from "../store.ts";
 import type { Bucket, Listed } from "./bucket.ts";
 import { addressIn, BATCHES, CONTENT, keyOf, PENDING, PROBES, RECORDS, sessionPrefix, USES } from "./keys.ts";
 
@@ -60,15 +61,17 @@ export async function* unusedObjects(
   bucket: Bucket,
   time: Date,
   isWanted: (address: ObjectAddress) => Promise<boolean>,
+  passOver: PassOver,
 ): AsyncGenerator<ObjectAddress> {
+  const isUnused = async (address: ObjectAddress) =>
+    (await isWanted(address)) && !(await isMarkedSince(bucket, address, time));
   const uses = new Alongside(bucket, USES);
   for await (const { key, modified } of bucket.list(RECORDS)) {
     const address = addressIn(key);
     if (address === undefined) continue;
     const use = await uses.find(address);
     if (modified >= time || (use !== undefined && use.modified >= time)) continue;
-    if (!(await isWanted(address)) || (await isMarkedSince(bucket, address, time))) continue;
-    yield address;
+    if (await orPassOver(passOver, () => isUnused(address))) yield address;
   }
 }
 
@@ -78,27 +81,44 @@ async function isMarkedSince(bucket: Bucket, address: ObjectAddress, time: Date)
   return mark !== undefined && mark.modified.getTime() + HEAD_PRECISION_MS > time.getTime();
 }
 
+async function orPassOver<T>(passOver: PassOver, step: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await step();
+  } catch (error) {
+    passOver(error);
+    return undefined;
+  }
+}
+
 /** Returns how many writes it removed. */
 export async function removeLeftovers(
   bucket: Bucket,
   olderThan: Date,
+  passOver: PassOver,
   contentOf: ContentOf,
 ): Promise<number> {
   let removed = 0;
   for await (const { key, uploadId, begun } of bucket.openUploads(CONTENT)) {
     if (begun >= olderThan) continue;
-    await bucket.abortUpload(key, uploadId);
-    removed++;
+    await orPassOver(passOver, async () => {
+      await bucket.abortUpload(key, uploadId);
+      removed++;
+    });
   }
   for await (const { key, modified } of bucket.list(PENDING)) {
-    if (modified < olderThan) await bucket.delete(key);
+    if (modified < olderThan) await orPassOver(passOver, () => bucket.delete(key));
   }
-  removed += await removeNamelessContent(bucket, olderThan, contentOf);
-  await removeLoneMarks(bucket, olderThan);
+  removed += await removeNamelessContent(bucket, olderThan, passOver, contentOf);
+  await removeLoneMarks(bucket, olderThan, passOver);
   return removed;
 }
 
-async function removeNamelessContent(bucket: Bucket, olderThan: Date, contentOf: ContentOf): Promise<number> {
+async function removeNamelessContent(
+  bucket: Bucket,
+  olderThan: Date,
+  passOver: PassOver,
+  contentOf: ContentOf,
+): Promise<number> {
   const records = new Alongside(bucket, RECORDS);
   let removed = 0;
   let previous = "";
@@ -110,7 +130,7 @@ async function removeNamelessContent(bucket: Bucket, olderThan: Date, contentOf:
     previous = place;
     const isNamed = (await records.find(address)) !== undefined;
     if (modified >= olderThan || (isNamed && isOnly)) continue;
-    removed += await removeUnnamed(bucket, address, olderThan, contentOf);
+    removed += (await orPassOver(passOver, () => removeUnnamed(bucket, address, olderThan, contentOf))) ?? 0;
   }
   return removed;
 }
@@ -137,19 +157,20 @@ async function removeUnnamed(
 }
 
 /** Removes use markers and batch markers whose objects are gone, and probes that nobody removed. */
-async function removeLoneMarks(bucket: Bucket, olderThan: Date): Promise<void> {
+async function removeLoneMarks(bucket: Bucket, olderThan: Date, passOver: PassOver): Promise<void> {
+  const remove = (key: string) => orPassOver(passOver, () => bucket.delete(key));
   const records = new Alongside(bucket, RECORDS);
   for await (const { key, modified } of bucket.list(USES)) {
     const address = addressIn(key);
     if (address === undefined || modified >= olderThan) continue;
-    if ((await records.find(address)) === undefined) await bucket.delete(keyOf(USES, address));
+    if ((await records.find(address)) === undefined) await remove(keyOf(USES, address));
   }
   const sessions = new Alongside(bucket, RECORDS);
   for await (const { key, modified } of bucket.list(BATCHES)) {
     if (modified >= olderThan) continue;
-    if (!(await sessions.hasSession(key.slice(BATCHES.length)))) await bucket.delete(key);
+    if (!(await sessions.hasSession(key.slice(BATCHES.length)))) await remove(key);
   }
   for await (const { key, modified } of bucket.list(PROBES)) {
-    if (modified < olderThan) await bucket.delete(key);
+    if (modified < olderThan) await remove(key);
   }
 }

@@ -1,5 +1,6 @@
 /** What every driver must do with writes that are not admitted, and that it names all objects. Part of conformance.ts. */
 import { randomBytes } from "node:crypto";
+import { buffer } from "node:stream/consumers";
 import { newId } from "@svc/contracts";
 import { expect, test } from "vitest";
 import type { ObjectAddress, ObjectStore } from "../../src/index.ts";
@@ -59,6 +60,18 @@ export function admissionConformance(
     expect(records).toMatchObject([{ id: at.file, size: 5, ...commit }]);
     expect(admitted).toEqual(records);
     expect((await store.open(at)).record).toEqual(records[0]);
+  });
+
+  test("a stored object outlives pending writes to its address that fail", async () => {
+    const { store, countStored } = tested();
+    const at = address();
+    const bytes = randomBytes(10_000);
+    await store.stage(at, chunks(bytes), PENDING, LIMIT);
+    await store.commit(at.session, [at.file], { namespace: "t:user:u", readOnly: false });
+    expect(await failure(store.stage(at, chunks(bytes), PENDING, { maxBytes: 9999 }))).toBe("too_large");
+    expect(await failure(store.stage(at, thenFail(bytes), PENDING, LIMIT))).toBe("other");
+    expect(await buffer((await store.open(at)).read())).toEqual(bytes);
+    expect(await countStored()).toBe(1);
   });
 
   test("all objects are named once, and none that is pending", async () => {

@@ -1,4 +1,4 @@
-/** Deletes session snapshots that nothing needs any more. One replica sweeps in each interval. A failed deletion is retried later. */
+/** Deletes session snapshots that nothing needs any more. One replica sweeps in each interval. A failed deletion is retried by the next sweep. */
 import { newId, ServiceError, snapshotNamespaceOf } from "@svc/contracts";
 import type { Config, Log, Redis } from "@svc/service-kit";
 import type { SessionStore, UnneededSnapshot } from "@svc/session-store";
@@ -30,9 +30,13 @@ export function startSweep(deps: SweepDeps): () => void {
 async function sweep({ log, redis, sessions, storage }: SweepDeps, lockMs: number): Promise<void> {
   const isOurs = await redis.set(LOCK, newId(), "PX", Math.ceil(lockMs), "NX");
   if (isOurs !== "OK") return;
+  const endMs = performance.now() + lockMs;
   let deleted = 0;
-  for (;;) {
-    const unneeded = await sessions.unneeded();
+  let failed = 0;
+  // After the lock another replica may sweep.
+  while (performance.now() < endMs) {
+    const unneeded = await sessions.unneeded(failed);
+    if (unneeded.length === 0) break;
     const gone: UnneededSnapshot[] = [];
     for (const snapshot of unneeded) {
       try {
@@ -44,7 +48,7 @@ async function sweep({ log, redis, sessions, storage }: SweepDeps, lockMs: numbe
     }
     await sessions.forget(gone);
     deleted += gone.length;
-    if (gone.length === 0) break;
+    failed += unneeded.length - gone.length;
   }
   if (deleted > 0) log.info({ deleted }, "swept snapshots of sessions");
 }

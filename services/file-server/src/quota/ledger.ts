@@ -44,6 +44,7 @@ export class Ledger {
   readonly #reserve: LuaCommand<Reply>;
   readonly #settle: LuaCommand<unknown>;
   readonly #release: LuaCommand<unknown>;
+  readonly #releaseSession: LuaCommand<unknown>;
   readonly #prune: LuaCommand<[pruned: number, bytes: number, objects: number]>;
 
   constructor(redis: Redis) {
@@ -51,6 +52,7 @@ export class Ledger {
     this.#reserve = luaCommand(redis, "svcQuotaReserve", script("reserve"), 3);
     this.#settle = luaCommand(redis, "svcQuotaSettle", script("settle"), 3);
     this.#release = luaCommand(redis, "svcQuotaRelease", script("release"), 2);
+    this.#releaseSession = luaCommand(redis, "svcQuotaReleaseSession", script("release-session"), 2);
     this.#prune = luaCommand(redis, "svcQuotaPrune", script("prune"), 3);
   }
 
@@ -87,9 +89,7 @@ export class Ledger {
 
   /** Releases the reservations of a session that will not be committed. */
   async releaseSession(account: string, session: string): Promise<void> {
-    const reserved = await this.#redis.zrangebyscore(entriesKey(account), "-inf", "(0");
-    const own = reserved.filter((address) => address.startsWith(`${session}/`));
-    if (own.length > 0) await this.#release(entriesKey(account), sizesKey(account), ...own);
+    await this.#releaseSession(entriesKey(account), sizesKey(account), session);
   }
 
   /** Redis's time in ms. */

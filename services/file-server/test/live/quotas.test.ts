@@ -12,6 +12,7 @@ import { slow } from "@svc/test-kit/jail/slowness";
 import { until } from "@svc/test-kit/system/processes";
 import { Redis } from "ioredis";
 import { describe, expect, type TestContext, test } from "vitest";
+import { Ledger } from "../../src/quota/ledger.ts";
 
 const ME = "acme:user:u1";
 const OTHER = "acme:user:u2";
@@ -206,6 +207,27 @@ describe.concurrent("an upload of several files", () => {
     expect((await put(200)).status).toBe(413);
     await stored(commit(session, [one]));
     expect(await held()).toEqual([900, 1]);
+  });
+
+  test("that another file server commits meanwhile stays counted when it is discarded", async ({
+    onTestFinished,
+  }) => {
+    const { socket, stop } = await startRedis();
+    onTestFinished(stop);
+    const clients = [new Redis(socket), new Redis(socket)] as const;
+    onTestFinished(() => clients.forEach((client) => void client.disconnect()));
+    const [discarding, committing] = [new Ledger(clients[0]), new Ledger(clients[1])];
+    for (let round = 1; round <= 20; round++) {
+      const [session, other] = [newId(), newId()];
+      const objects = [session, other].map((own) => ({ address: { session: own, file: newId() }, size: 10 }));
+      await committing.reserve(ME, objects, { bytes: 0, objects: 0 });
+      await Promise.all([
+        discarding.releaseSession(ME, session),
+        committing.settle(ME, objects.slice(0, 1)),
+        discarding.releaseSession(ME, other),
+      ]);
+      expect(await committing.held(ME)).toEqual({ bytes: 10 * round, objects: round });
+    }
   });
 
   test("whose reservation has ended is refused as a whole where the room is gone", async (context) => {

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, utimes } from "node:fs/promises";
+import { mkdtemp, readdir, rm, symlink, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newId } from "@svc/contracts";
@@ -33,7 +33,7 @@ async function oldStore() {
   const then = new Date(Date.now() - 2 * DAY_MS);
   for (const path of paths) await utimes(path, then, then);
   await utimes(join(root, "pending", (await readdir(join(root, "pending")))[0] as string), then, then);
-  return { store, count: async () => (await filesBelow(root)).length };
+  return { root, store, count: async () => (await filesBelow(root)).length };
 }
 
 async function* content() {
@@ -98,3 +98,23 @@ test("a clock that is set forward during a sweep makes no further object old", a
   expect(await sweep(store, async () => early)).toEqual([]);
   expect(await count()).toBe(20);
 });
+
+test.each([
+  { leftovers: 15, sessions: 9 },
+  { leftovers: 30, sessions: 0 },
+])(
+  "what is old is removed beside $leftovers leftovers and $sessions sessions that cannot be",
+  async ({ leftovers, sessions }) => {
+    const { root, store, count } = await oldStore();
+    const loops = async (folder: string, loops: number) => {
+      for (const name of Array.from({ length: loops }, () => newId()))
+        await symlink(name, join(root, folder, name));
+    };
+    await loops("incoming", leftovers);
+    await loops("sessions", sessions);
+    const warnings = await sweep(store, async () => Date.now());
+    // The abandoned upload may come behind too many others.
+    expect(await count()).toBe(leftovers > 20 ? 1 : 0);
+    expect(warnings.length).toBeGreaterThan(20);
+  },
+);

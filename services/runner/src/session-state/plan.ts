@@ -6,7 +6,7 @@ import {
   UNFINISHED_VARIABLES_NAME,
   VARIABLES_NAME,
 } from "@svc/contracts";
-import { isArchivable, isSnapshotPath, type Member, staysInside } from "@svc/session-archive";
+import { archivedPath, isArchivable, isSnapshotPath, type Member, staysInside } from "@svc/session-archive";
 import { NOT_LISTED_IN_TIME } from "../outputs/omitted.ts";
 import type { Listing, StagedInput } from "../outputs/outputs.ts";
 import type { Restored } from "./restore.ts";
@@ -62,7 +62,7 @@ export function planSnapshot({ listing, staged, restored, entry, build }: Worksp
   let unnamed = listing.omitted.filter(({ path, reason }) => reason === "name" && isKept(path)).length;
   let changed = false;
   const add = (member: PlannedMember) => {
-    if (isSnapshotPath(member.path) && isArchivable(member.path)) members.push(member);
+    if (isSnapshotPath(member.path) && isArchivable(archivedPath(member))) members.push(member);
     else if (member.path !== SNAPSHOT_NAME) unnamed++;
   };
   for (const { path, mode } of listing.directories) {

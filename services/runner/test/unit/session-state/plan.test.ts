@@ -1,7 +1,7 @@
 import { LAST_VARIABLES_NAME, VARIABLES_NAME } from "@svc/contracts";
 import type { Listing } from "@svc/runner/outputs/outputs";
 import { planSnapshot } from "@svc/runner/session-state/plan";
-import { MemberRules } from "@svc/session-archive";
+import { MemberRules, readArchive, writeArchive } from "@svc/session-archive";
 import { describe, expect, it } from "vitest";
 
 const file = (path: string, number: number) =>
@@ -54,6 +54,27 @@ it("counts what has no name that can be stored, and nothing that is never kept",
     { path: "pipe", reason: "type" },
   ];
   expect(planOf({ omitted }).unnamed).toBe(2);
+});
+
+it("plans no name with a line end that an archive does not give back", async () => {
+  const names = Array.from({ length: 6 }, (_, at) => `a\n${"b".repeat(94 + at)}`);
+  const plan = planOf({
+    files: names.map((name, number) => ({ ...file(`f/${name}`, number), size: 0 })),
+    directories: names.map((path) => ({ path, mode: 0o755 })),
+    symlinks: names.map((path) => ({ path: `l/${path}`, target: path })),
+  });
+  async function* members() {
+    yield* plan.members;
+  }
+  const read: string[] = [];
+  for await (const { path, body } of readArchive(writeArchive(members()))) {
+    for await (const _ of body);
+    read.push(path);
+  }
+  expect(read).toEqual(plan.members.map(({ path }) => path));
+  // Each name has one byte more than the one before it. Those that are too long are counted.
+  expect(read).toEqual(expect.arrayContaining([names[2], `f/${names[1]}`, `l/${names[1]}`]));
+  expect(read).not.toContain(names[3]);
 });
 
 it("is incomplete where the listing is, whatever else it is", () => {
