@@ -1,6 +1,7 @@
 /* Checks the namespaces. Each is made as jaild makes it: in a user namespace with the same id maps as jaild's. */
 #include "check/probe.h"
 #include "init/userns.h"
+#include "keeper/jail.h"
 #include "lib/util.h"
 
 #include <fcntl.h>
@@ -73,7 +74,7 @@ static int live_in_user_namespace(int ready, int mapped)
 		return errno ? errno : EPIPE;
 	if (write_file_at(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0") < 0)
 		return errno;
-	if (setresgid(1000, 1000, 1000) < 0 || setresuid(1000, 1000, 1000) < 0)
+	if (setresgid(JOB_GID, JOB_GID, JOB_GID) < 0 || setresuid(JOB_UID, JOB_UID, JOB_UID) < 0)
 		return errno;
 	return must_fail(unshare(CLONE_NEWUSER), ENOSPC);
 }
@@ -86,11 +87,11 @@ static int map_user(pid_t pid, const struct options *options)
 	if (write_file_at(AT_FDCWD, path, "deny") < 0)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
-	snprintf(map, sizeof(map), "1000 %u 1\n", options->uid_base);
+	snprintf(map, sizeof(map), "%d %u 1\n", JOB_UID, options->uid_base);
 	if (write_file_at(AT_FDCWD, path, map) < 0)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/%d/gid_map", pid);
-	snprintf(map, sizeof(map), "1000 %u 1\n", options->gid_base);
+	snprintf(map, sizeof(map), "%d %u 1\n", JOB_GID, options->gid_base);
 	return write_file_at(AT_FDCWD, path, map);
 }
 

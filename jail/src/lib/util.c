@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -139,14 +138,6 @@ int write_file_at(int dir, const char *path, const char *text)
 	close(fd);
 	errno = saved;
 	return n == (ssize_t)size ? 0 : -1;
-}
-
-int write_number_at(int dir, const char *path, uint64_t number)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, number);
-	return write_file_at(dir, path, text);
 }
 
 ssize_t read_fd_text(int fd, char *buffer, size_t size)

@@ -38,7 +38,6 @@ int write_all(int fd, const void *data, size_t size);
 
 /* Opens, writes a control file in one write, closes. Paths are relative to dir. */
 int write_file_at(int dir, const char *path, const char *text);
-int write_number_at(int dir, const char *path, uint64_t number);
 
 /* Reads a small file into a string; returns its length or -1. */
 ssize_t read_file_at(int dir, const char *path, char *buffer, size_t size);

@@ -1,5 +1,6 @@
 #include "master/options.h"
 
+#include "keeper/frame.h"
 #include "lib/util.h"
 
 #include <getopt.h>
@@ -219,7 +220,7 @@ static void handle_option(struct options *o, int option, const char *name)
 	case ZYGOTE_COPIES: o->zygote_copies = (uint32_t)number(name, 1, 1u << 30); break;
 	case CHECK: o->check = true; break;
 	case HELP: fputs(help, stdout); exit(0);
-	case VERSION: puts("jaild, protocol 1"); exit(0);
+	case VERSION: printf("jaild, protocol %d\n", PROTOCOL_VERSION); exit(0);
 	default: fputs("jaild: see --help\n", stderr); exit(2);
 	}
 }

@@ -19,12 +19,13 @@
 #define RETRY_MAX_US 60000000
 #define PRINTED 400
 
-/* A generation passes through these in order, and can return to NONE from each. */
+/* A generation passes through NONE to OLD in order, and can return to NONE from each. */
 enum state {
 	NONE,
 	STARTING,
 	READY, /* it serves requests */
 	OLD,   /* it serves requests until its successor is ready */
+	LATE,  /* it took too long to start and was killed; none is started before it is gone */
 };
 
 struct generation {
@@ -147,15 +148,20 @@ static void promote(struct template *template, struct generation *next, const ch
 		 (unsigned)((monotonic_us() - next->born) / 1000));
 }
 
-/* Whether a template has a zygote below its maximum age, or one that is starting. `when`: until when this holds. */
+static uint64_t end_of(const struct generation *generation)
+{
+	if (generation->state == LATE)
+		return UINT64_MAX;
+	return generation->born + (generation->state == STARTING ? START_US : options->zygote_age_ms * 1000);
+}
+
+/* Whether a template has a zygote below its maximum age, or one that is starting or late. `when`: until when this holds. */
 static bool is_served(const struct template *template, uint64_t now, uint64_t *when)
 {
-	uint64_t age = options->zygote_age_ms * 1000;
-
 	*when = 0;
 	for (unsigned i = 0; i < GENERATIONS; i++) {
 		const struct generation *g = &template->generation[i];
-		uint64_t end = g->born + (g->state == STARTING ? START_US : age);
+		uint64_t end = end_of(g);
 
 		if (g->state == NONE || g->state == OLD || (g->state == READY && now >= end))
 			continue;
@@ -174,12 +180,17 @@ static struct generation *find_free(struct template *template)
 
 static void kill_late(struct template *template, uint64_t now)
 {
-	for (unsigned i = 0; i < GENERATIONS; i++)
-		if (template->generation[i].state == STARTING && now >= template->generation[i].born + START_US)
-			(void)kill(template->generation[i].pid, SIGKILL);
+	for (unsigned i = 0; i < GENERATIONS; i++) {
+		struct generation *g = &template->generation[i];
+
+		if (g->state != STARTING || now < end_of(g))
+			continue;
+		(void)kill(g->pid, SIGKILL);
+		g->state = LATE;
+	}
 }
 
-/* Starts and ends generations of one template. Returns the time of the next call; 0: none. */
+/* Starts and ends generations of one template. Returns the time of the next call; UINT64_MAX: none. */
 static uint64_t manage(struct template *template, const struct jail_config *config, const struct zygote_options *own)
 {
 	struct generation *place = find_free(template);

@@ -16,10 +16,12 @@ import {
 import {
   answerBytes,
   clientGone,
+  errorText,
   type FastifyReply,
   type FastifyRequest,
   type InnerClient,
 } from "@svc/service-kit";
+import type { Admission } from "./admission.ts";
 import type { Authority } from "./authority.ts";
 import type { GatewayDeps } from "./deps.ts";
 
@@ -42,7 +44,24 @@ export async function readBatch(
     reply.type(INPUT_BATCH_TYPE);
     return bytes;
   } finally {
-    if (!signal.aborted) await admission.unread(grant, unread);
+    if (!signal.aborted) await giveBack(admission, grant, unread, request);
+  }
+}
+
+/** A failure changes neither the answer nor the error of the call: the reads stay charged. */
+async function giveBack(
+  admission: Admission,
+  grant: Grant,
+  unread: number,
+  request: FastifyRequest,
+): Promise<void> {
+  try {
+    await admission.unread(grant, unread);
+  } catch (error) {
+    request.log.error(
+      { request_id: request.id, err: errorText(error) },
+      "refunding the reads of a batch failed; they stay charged",
+    );
   }
 }
 

@@ -65,6 +65,8 @@ export class ToolCalls {
   readonly #upstreamMs: number;
   readonly #server: InnerClient;
   readonly #waiting = new LongRequests();
+  /** Calls that are only recorded; they take no place of a waiting call. */
+  readonly #recording = new LongRequests();
 
   constructor(keys: SealKeys, admission: Admission, config: Config, tls?: TlsIdentity) {
     this.#keys = keys;
@@ -105,9 +107,10 @@ export class ToolCalls {
     });
   }
 
-  /** Ends all waiting calls, and those that still arrive; their callers repeat them elsewhere. */
+  /** Ends all open calls, and those that still arrive; their callers repeat them elsewhere. */
   stop(): void {
     this.#waiting.stop();
+    this.#recording.stop();
   }
 
   async close(): Promise<void> {
@@ -164,13 +167,14 @@ export class ToolCalls {
     way: Way,
     body: Buffer,
   ): Promise<FastifyReply> {
-    if (way.waitMs > 0 && this.#waiting.size >= MAX_CALLS) {
+    const open = way.waitMs > 0 ? this.#waiting : this.#recording;
+    if (open === this.#waiting && open.size >= MAX_CALLS) {
       throw new ServiceError("upstream_unavailable", "Too many tool calls wait.", { status: 503 });
     }
     const wait = new AbortController();
     const gone = clientGone(reply, new ServiceError("execution_cancelled"));
     gone.throwIfAborted();
-    this.#waiting.begin(wait);
+    open.begin(wait);
     try {
       const upstream = await this.#server.send({
         method: "POST",
@@ -194,7 +198,7 @@ export class ToolCalls {
       if (typeof length === "string") reply.header("content-length", length);
       return reply.send(upstream.body);
     } finally {
-      this.#waiting.end(wait);
+      open.end(wait);
     }
   }
 }

@@ -18,6 +18,7 @@ import {
   errorText,
   type FastifyRequest,
   type InnerClient,
+  type InnerRequest,
   type InnerResponse,
   innerError,
 } from "@svc/service-kit";
@@ -68,7 +69,7 @@ export async function writeObject(
   timeoutMs: number,
 ): Promise<WrittenFile> {
   const { fileId, filename } = write;
-  let answer: InnerResponse;
+  let answer: UploadedFile | ServiceError;
   const failed = () =>
     admission.refund(grant, write).catch((failure: Error) => {
       request.log.error(
@@ -77,36 +78,37 @@ export async function writeObject(
       );
     });
   try {
-    answer = await send(fileServer, grant, write, request, timeoutMs);
+    answer = await fileServer.whole<UploadedFile | ServiceError>(
+      putOf(grant, write, request, timeoutMs),
+      (response) => (response.statusCode === 200 ? storedFile(response) : innerError(response)),
+    );
   } catch (error) {
     if (neverArrived(error, request)) await failed();
     else noteUnknown(request);
     throw error;
   }
-  if (answer.statusCode !== 200) {
-    const error = await innerError(answer);
+  if (answer instanceof ServiceError) {
     // Storage that reports a failure may have stored the file all the same.
-    if (error.code === "storage_unavailable") noteUnknown(request);
+    if (answer.code === "storage_unavailable") noteUnknown(request);
     else await failed();
-    throw isTaken(error) ? ledgerRefused("file_id_reused") : error;
+    throw isTaken(answer) ? ledgerRefused("file_id_reused") : answer;
   }
-  const stored = await storedFile(answer);
-  await admission.settle(grant, write, stored.size);
-  return { fileId, filename, size: stored.size, etag: stored.etag, lastModified: stored.lastModified };
+  const { size, etag, lastModified } = answer;
+  await admission.settle(grant, write, size);
+  return { fileId, filename, size, etag, lastModified };
 }
 
 function noteUnknown(request: FastifyRequest): void {
   request.log.warn({ request_id: request.id }, "upload outcome unknown; it stays charged");
 }
 
-function send(
-  fileServer: InnerClient,
+function putOf(
   grant: Grant,
   { session, fileId, bytes, filename }: WriteRequest,
   request: FastifyRequest,
   timeoutMs: number,
-): Promise<InnerResponse> {
-  return fileServer.send({
+): InnerRequest {
+  return {
     method: "PUT",
     timeoutMs,
     path: `/sessions/${session.session_id}/objects/${fileId}`,
@@ -119,7 +121,7 @@ function send(
         fileId === grant.snapshot_object_id ? snapshotNamespaceOf(grant.session_key) : grant.session_key,
     },
     body: bytes === 0 ? "" : ((request.body as Readable | undefined) ?? request.raw),
-  });
+  };
 }
 
 const NOT_CONNECTED: ReadonlySet<unknown> = new Set([

@@ -14,7 +14,6 @@
 #include <sys/syscall.h>
 
 #define MODULES "/modules"
-#define MODULES_MAX 32
 #define ROOT "/system"
 #define DISK "/dev/vda" /* the same device as in VERITY */
 #define VERITY "/verity" /* a table of the device mapper: one line, as dmsetup prints it */
@@ -58,7 +57,7 @@ static void load_modules(void)
 	int count = scandir(MODULES, &entries, is_module, by_name);
 
 	must(count, "the modules");
-	for (int i = 0; i < count && i < MODULES_MAX; i++) {
+	for (int i = 0; i < count; i++) {
 		char path[sizeof(MODULES) + 256];
 		int fd;
 

@@ -85,16 +85,18 @@ static _Noreturn void become_service(const int *ends)
 	end(NODE);
 }
 
-/* Waits until the other side is there: the kernel learns that later than the name of the port. */
+/* Waits until the other side is there: the kernel learns that later than the name of the port. -1: it does not come. */
 static int connected(int port)
 {
 	for (int tries = 0; port >= 0 && tries < DEVICE_TRIES; tries++, usleep(DEVICE_WAIT_US)) {
 		struct pollfd waited = {port, POLLOUT, 0};
 
 		if (poll(&waited, 1, 0) >= 0 && !(waited.revents & POLLHUP))
-			break;
+			return port;
 	}
-	return port;
+	if (port >= 0)
+		errno = ENOTCONN;
+	return -1;
 }
 
 /* Finds a port by its name "svc.N": the kernel numbers devices in its own order. */

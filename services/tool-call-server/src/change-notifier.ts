@@ -82,6 +82,12 @@ export class ChangeNotifier {
     this.#sweep = undefined;
   }
 
+  /** A subscriber has read its exchange at this revision: only another revision makes a sweep notify it. */
+  saw(execution: string, revision: string | null): void {
+    // An older revision stays, because other subscribers may have read nothing since.
+    if (!this.#seen.has(execution)) this.#seen.set(execution, revision);
+  }
+
   /** Notifies the subscriptions of a topic of a result that this process stored. They get its text, so they need not read Redis. */
   publish(topic: string, text: string): void {
     for (const subscription of this.#subscriptions.get(topic) ?? []) {

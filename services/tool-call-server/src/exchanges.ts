@@ -48,7 +48,13 @@ export interface Listing {
   calls: string[];
 }
 
-type Reply = [string, ...(string | number)[]];
+/** More calls may come. */
+export interface Incomplete {
+  /** The revision of the exchange that this is true for. */
+  revision: string | null;
+}
+
+type Reply = [string, ...(string | number | null)[]];
 
 export class Exchanges {
   readonly #redis: Redis;
@@ -122,13 +128,13 @@ export class Exchanges {
     return callState(await this.#run("look", execution, id));
   }
 
-  /** The calls without a result; undefined when `complete` is wanted and more may come. */
-  async pending(execution: string, ids: readonly string[], complete: boolean): Promise<Listing | undefined> {
-    const [kind, undeclared, ...calls] = await this.#run("pending", execution, complete ? 0 : 1, ...ids);
+  /** The calls without a result; `Incomplete` only when `complete` is wanted. */
+  async pending(execution: string, ids: readonly string[], complete: boolean): Promise<Listing | Incomplete> {
+    const [kind, first, ...calls] = await this.#run("pending", execution, complete ? 0 : 1, ...ids);
     if (kind === "gone") gone();
-    if (kind === "incomplete") return undefined;
+    if (kind === "incomplete") return { revision: first as string | null };
     return {
-      ...(undeclared === "" ? {} : { undeclared: JSON.parse(String(undeclared)) as string }),
+      ...(first === "" ? {} : { undeclared: JSON.parse(String(first)) as string }),
       calls: pendingTexts(calls as string[]),
     };
   }
@@ -153,7 +159,7 @@ export class Exchanges {
     return storeCall(() => this.#count(INDEX_KEY));
   }
 
-  /** The current revisions of exchanges; null for one that has ended or has not changed since it was opened. */
+  /** The current revisions of exchanges; null for one that has ended. */
   async revisions(executions: readonly string[]): Promise<(string | null)[]> {
     const pipeline = this.#redis.pipeline();
     for (const execution of executions) pipeline.hget(keysOf(execution)[0] as string, "rev");

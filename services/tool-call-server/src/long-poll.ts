@@ -88,7 +88,8 @@ export class LongPolls {
       for (;;) {
         const leftMs = until - performance.now();
         const listing = await this.#exchanges.pending(execution, ids, leftMs > 0);
-        if (listing !== undefined) return listing;
+        if ("calls" in listing) return listing;
+        this.#notifier.saw(execution, listing.revision);
         await change.changed.wait({ ms: leftMs, signal: poll.signal });
         poll.signal.throwIfAborted();
       }

@@ -7,6 +7,7 @@ import { type LedgerRecord, ledgerKey, openGrant, sealObject, sealSession } from
 import {
   type BatchRequest,
   decodeInputBatch,
+  encodeInputBatch,
   type InputBatch,
   MAX_BATCH_BYTES,
   newId,
@@ -172,6 +173,30 @@ it("a batch is charged whose runner does not wait for it", async () => {
     store.disconnect();
     await own.stop();
     silent.close();
+  }
+});
+
+it.each([
+  ["a batch stays an answer", 200, encodeInputBatch({ files: [undefined], directories: [[]] })],
+  ["an error stays that error", 404, '{"error":"not_found"}'],
+])("%s when Redis goes before reads can be given back", async (_what, status, body) => {
+  const answering = createServer((request, response) => {
+    request.resume().once("end", async () => {
+      await own.redis.kill();
+      response.writeHead(status).end(body);
+    });
+  });
+  await new Promise<void>((resolve) => answering.listen(0, "127.0.0.1", resolve));
+  const { port } = answering.address() as AddressInfo;
+  const own = await startGateway({ EGRESS_GATEWAY_FILE_SERVER_URL: `http://127.0.0.1:${port}` });
+  try {
+    const answer = await own.call(callOf(await own.register([await own.upload("a", "1")])));
+    expect(answer.status).toBe(status);
+    if (status === 200) expect(answer.bytes).toEqual(body);
+    else expect(answer.json().error).toBe("not_found");
+  } finally {
+    await own.stop();
+    answering.close().closeAllConnections();
   }
 });
 

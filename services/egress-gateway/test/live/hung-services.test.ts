@@ -4,9 +4,11 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type LedgerRecord, ledgerKey } from "@svc/capabilities";
 import { newId } from "@svc/contracts";
 import { asRunner, type Call, type Gateway, startGateway } from "@svc/test-kit/components/gateway";
 import { startToolGateway, type ToolGateway } from "@svc/test-kit/components/gateway-tool-calls";
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const SOON = { EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS: "300" };
@@ -62,6 +64,28 @@ describe("a file server whose storage is slow", () => {
     const runner = asRunner(await made.register([]));
     expect((await made.call(runner.write("x"))).status).toBe(200);
     expect(files.stored()).toBe(1);
+  });
+});
+
+describe("a file server that stores a file and never ends its answer", () => {
+  it("is upstream_timeout, and the file stays charged", async ({ onTestFinished }) => {
+    const server = createServer((request, response) => {
+      request.resume().once("end", () => response.writeHead(200).write("{"));
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    onTestFinished(() => void server.close().closeAllConnections());
+    const made = await startGateway({
+      ...SOON,
+      EGRESS_GATEWAY_FILE_SERVER_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    });
+    onTestFinished(made.stop);
+    const grant = await made.register([]);
+    const answer = await made.call({ ...asRunner(grant).write("x"), signal: AbortSignal.timeout(5000) });
+    expect([answer.status, answer.json().error]).toEqual([504, "upstream_timeout"]);
+    const store = new Redis(made.redis.socket);
+    onTestFinished(() => store.disconnect());
+    const record = JSON.parse((await store.get(ledgerKey(grant.grant_id))) ?? "null") as LedgerRecord;
+    expect(record.uploaded_bytes).toBe(1);
   });
 });
 

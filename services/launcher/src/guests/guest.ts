@@ -84,9 +84,10 @@ export class Guest {
   /** Resolves when the guest's runner accepts runs; rejects when the guest has ended or is not ready in time. */
   async ready(now?: number): Promise<void> {
     const end = performance.now() + this.#bootMs;
+    const leftMs = () => Math.max(1, end - performance.now());
     await this.#machine.running;
-    await this.#control.update(this.#bootMs, now);
-    while (!(await this.#takesRuns(end - performance.now()))) {
+    await this.#control.update(leftMs(), now);
+    while (!(await this.#takesRuns(leftMs()))) {
       if (this.#isOver) throw new Error(`the guest has ended: ${await this.ended}`);
       if (performance.now() > end) throw new Error("the guest was not ready in time");
       await sleep(READY_POLL_MS);
@@ -97,8 +98,7 @@ export class Guest {
   async #takesRuns(limitMs: number): Promise<boolean> {
     try {
       const call = { method: "GET", path: "/api/v2/runtimes", requestId: "ready" } as const;
-      const limited = { ...call, timeoutMs: Math.max(1, limitMs) };
-      return await this.runs.whole(limited, async ({ statusCode, body }) => {
+      return await this.runs.whole({ ...call, timeoutMs: limitMs }, async ({ statusCode, body }) => {
         await body.dump();
         return statusCode === 200;
       });

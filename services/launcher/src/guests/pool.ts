@@ -77,7 +77,7 @@ const UNUSED_PAUSE_MS = 200;
 /** Pause between attempts to boot after a failed one. */
 const BOOT_PAUSE_MS = 1000;
 
-/** A lease of a guest for one program. `over` and `fail` end the lease and may be called once. */
+/** A lease of a guest for one program. The first call of `over` or `fail` ends the lease; later ones change nothing. */
 export interface Lease<G> {
   guest: G;
   /** The program is paused. */
@@ -134,19 +134,27 @@ export class Pool<G extends Pooled> {
   }
 
   #lease(member: Member<G>): Lease<G> {
+    let isOver = false;
+    // The guest may have another lease by then.
+    const once = (end: () => void) => {
+      if (!isOver) end();
+      isOver = true;
+    };
     return {
       guest: member.guest,
       pause: () => this.#change(member, "paused"),
       goOn: () => this.#change(member, "busy"),
-      over: () => {
-        const { runsPerGuest } = this.#options;
-        if (member.isOld) this.#end(member, "age");
-        else if (member.runs >= runsPerGuest || member.principal === UNKNOWN) this.#end(member, "served");
-        else this.#change(member, "ready");
-        this.#assign();
-      },
-      fail: (cause) => this.#end(member, cause),
+      over: () => once(() => this.#giveBack(member)),
+      fail: (cause) => once(() => this.#end(member, cause)),
     };
+  }
+
+  #giveBack(member: Member<G>): void {
+    if (member.isOld) this.#end(member, "age");
+    else if (member.runs >= this.#options.runsPerGuest || member.principal === UNKNOWN)
+      this.#end(member, "served");
+    else this.#change(member, "ready");
+    this.#assign();
   }
 
   #change(member: Member<G>, state: GuestState): void {
@@ -251,7 +259,8 @@ export class Pool<G extends Pooled> {
       if (this.#isClosed) return;
       this.#failures += 1;
       this.#options.log.error({ err }, "a microVM did not get ready");
-      if (member !== undefined) this.#end(member, "boot");
+      if (member === undefined) this.#options.onEnd("boot");
+      else this.#end(member, "boot");
       await sleep(BOOT_PAUSE_MS, undefined, { ref: false });
       this.#retry();
     }

@@ -183,6 +183,30 @@ test("one that does not get ready is ended and told of, until one does", async (
   expect(pool.problem).toBeUndefined();
 });
 
+test("one that cannot be started counts as one that does not boot, until one can", async () => {
+  const guest = new Guest();
+  guest.getReady();
+  const boot = vi.fn(async () => guest).mockRejectedValueOnce(new Error("no control group"));
+  const { pool, causes } = poolOf({ boot });
+  const started = pool.start();
+  await expect.poll(() => causes).toEqual(["boot"]);
+  expect(pool.problem).toBe("no microVM gets ready; the launcher's log says why");
+  await started;
+  expect([causes, boot.mock.calls.length]).toEqual([["boot"], 2]);
+});
+
+test("a lease that has ended does not end a later lease of its guest", async () => {
+  const { pool, causes } = poolOf({ runsPerGuest: 3 });
+  await pool.start();
+  const first = await pool.take("one", signal);
+  first.over();
+  const second = await pool.take("one", signal);
+  expect(second.guest).toBe(first.guest);
+  first.fail("failed");
+  first.over();
+  expect([causes, second.guest.isOver, pool.counts.busy]).toEqual([[], false, 1]);
+});
+
 test("one that ends by itself is replaced", async () => {
   const { pool, booted, causes } = poolOf();
   await pool.start();

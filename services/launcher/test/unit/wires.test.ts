@@ -2,8 +2,11 @@
 
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Control, encodeUpdate } from "../../src/channel/control.ts";
+import { Guest } from "../../src/guests/guest.ts";
+import type { Machine, MachineSpec } from "../../src/monitor/monitor.ts";
 import { Qmp } from "../../src/monitor/qmp.ts";
 
 async function pair(): Promise<[Socket, Socket]> {
@@ -75,6 +78,29 @@ test("a guest that does not confirm fails", async () => {
     "does not take the time",
   );
   expect(errors).toHaveLength(1);
+});
+
+test("a guest that resumes late has no more time in all to get ready", async () => {
+  const [resumeMs, bootMs] = [400, 600];
+  const [requests, gateway, control] = (await Promise.all([pair(), pair(), pair()])).map(([near]) => near);
+  const ended = Promise.withResolvers<string>();
+  const machine = {
+    connect: () => ({ requests, gateway, control }),
+    running: sleep(resumeMs),
+    end: async () => ended.resolve("ended"),
+    ended: ended.promise,
+  } as unknown as Machine;
+  const guest = new Guest({
+    monitor: { boot: () => machine },
+    machine: {} as MachineSpec,
+    env: {},
+    connectGateway: () => connect(1, "127.0.0.1"),
+    bootMs,
+  });
+  const began = performance.now();
+  await expect(guest.ready()).rejects.toThrow("does not take the time");
+  expect(performance.now() - began).toBeLessThan(bootMs + resumeMs - 50);
+  expect(await guest.ended).toBe("ended");
 });
 
 test("a guest that ends before it confirms, or has ended, is not waited for", async () => {

@@ -38,6 +38,24 @@ print(total, sum(values))`,
     expect(rounds.map(({ pending_call_ids }) => pending_call_ids.length)).toEqual([1, 1, 1, 50, 1]);
   });
 
+  it("keeps its recursion limit where the thread for deep arguments cannot be started", async () => {
+    const { result } = await drive(
+      `import sys, threading
+def refuse(self):
+    raise RuntimeError("can't start new thread")
+threading.Thread.start = refuse
+limit, value = sys.getrecursionlimit(), []
+for _ in range(50_000):
+    value = [value]
+try:
+    await add(a=value)
+except RuntimeError as error:
+    print(error, sys.getrecursionlimit() == limit)`,
+      "python",
+    );
+    expect(result).toMatchObject({ stdout: "can't start new thread True\n", stderr: "" });
+  });
+
   it("has its result before the time it waits for it is over", async () => {
     const { result } = await drive(
       `print(await asyncio.wait_for(add(a=1, b=2), 0.5))

@@ -10,5 +10,6 @@ redis.call('HSET', EXCHANGE, 'session_id', ARGV[3], 'token', ARGV[4], 'timeout',
 for index = 6, #ARGV do
   redis.call('HSET', EXCHANGE, 'tool:' .. ARGV[index], 1)
 end
-renew()
+-- Not the revision that an older exchange of the execution had.
+redis.call('HSET', EXCHANGE, 'rev', renew())
 return 1

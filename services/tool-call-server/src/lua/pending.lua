@@ -3,7 +3,7 @@
 --   for more calls.
 -- ARGV[3]: 1 to list what there is; 0 to list it only when it is complete
 -- ARGV[4..]: the wanted call ids; complete means that all are recorded. None: all calls; complete means that one has no result.
--- Returns: {'gone'}, {'incomplete'}, or {'listed', undeclared tool as JSON or '', call id, time and text, call id, …}
+-- Returns: {'gone'}, {'incomplete', revision}, or {'listed', undeclared tool as JSON or '', call id, time and text, call id, …}
 if redis.call('EXISTS', EXCHANGE) == 0 then
   return { 'gone' }
 end
@@ -24,7 +24,7 @@ for _, id in ipairs(all and redis.call('HKEYS', CALLS) or asked) do
   end
 end
 if missing and undeclared == '' and ARGV[3] == '0' then
-  return { 'incomplete' }
+  return { 'incomplete', redis.call('HGET', EXCHANGE, 'rev') }
 end
 local listed = { 'listed', undeclared }
 for _, id in ipairs(open) do

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   CALLBACK_TOKEN_HEADER,
   EXECUTION_ID_HEADER,
@@ -120,6 +121,26 @@ describe("two servers on one store", () => {
       expect((await answers[index])?.body.result).toBe("quiet");
       expect(performance.now() - began).toBeLessThan(10_000);
     }
+  });
+
+  it("read an exchange again only when it has changed, although the message was lost", async () => {
+    const [left] = servers();
+    const exchange = await left.open();
+    const key = `svc:tool:${exchange.execution}`;
+    const runs = async () =>
+      Number(/^cmdstat_zremrangebyscore:calls=(\d+)/m.exec(await store.info("commandstats"))?.[1]);
+    const before = await runs();
+    const listing = left.pending(exchange, ["a"], 30_000);
+    await sleep(3500);
+    expect(await runs()).toBe(before + 1);
+    await store
+      .multi()
+      .hset(`${key}:calls`, "a", '1 "tool_name":"add","tool_input":{}')
+      .hincrby(`${key}:session`, "rev", 1)
+      .exec();
+    const began = performance.now();
+    expect((await listing).pending_calls.map(({ call_id }) => call_id)).toEqual(["a"]);
+    expect(performance.now() - began).toBeLessThan(10_000);
   });
 
   it("hear of results given while their subscription was cut", async () => {

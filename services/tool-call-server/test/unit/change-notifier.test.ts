@@ -3,8 +3,10 @@ import { pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { ChangeNotifier, type Subscription } from "../../src/change-notifier.ts";
 
-const notifier = () =>
-  new ChangeNotifier(async (executions) => executions.map(() => null), pino({ level: "silent" }));
+const notifier = (revision: () => string | null = () => null) =>
+  new ChangeNotifier(async (executions) => executions.map(revision), pino({ level: "silent" }));
+/** Longer than two sweeps. */
+const SWEEPS_MS = 2500;
 
 describe("subscriptions", () => {
   it("are bounded, and an ended one makes room", () => {
@@ -27,6 +29,39 @@ describe("subscriptions", () => {
     const subscription = made.subscribe(execution, `${execution}/a`);
     const began = performance.now();
     await subscription.changed.wait({ ms: 30_000 });
+    await subscription.changed.wait({ ms: 30_000 });
+    expect(performance.now() - began).toBeLessThan(10_000);
+    made.unsubscribe(subscription);
+  });
+});
+
+describe("a sweep", () => {
+  it("notifies of another revision than the oldest that a subscriber has read, and of no other", async () => {
+    let revision = "5";
+    const made = notifier(() => revision);
+    const execution = newId();
+    const subscriptions = ["a", "b"].map((id) => made.subscribe(execution, `${execution}/${id}`));
+    made.saw(execution, "5");
+    const waits = () =>
+      Promise.all(
+        subscriptions.map(async ({ changed }) => {
+          const began = performance.now();
+          await changed.wait({ ms: SWEEPS_MS });
+          return performance.now() - began < SWEEPS_MS - 100;
+        }),
+      );
+    expect(await waits()).toEqual([false, false]);
+    revision = "6";
+    made.saw(execution, "6");
+    expect(await waits()).toEqual([true, true]);
+    expect(await waits()).toEqual([false, false]);
+    for (const each of subscriptions) made.unsubscribe(each);
+  });
+
+  it("notifies a subscriber that has not told what it read", async () => {
+    const made = notifier(() => "5");
+    const subscription = made.subscribe(newId(), "a");
+    const began = performance.now();
     await subscription.changed.wait({ ms: 30_000 });
     expect(performance.now() - began).toBeLessThan(10_000);
     made.unsubscribe(subscription);

@@ -165,26 +165,37 @@ async function closedLoop(caller: Caller, inFlight: number, length: number): Pro
   return sum(counts) / ((performance.now() - began) / 1000);
 }
 
-/** Sends this number of requests per second, whether or not earlier ones were answered. */
-async function openLoop(caller: Caller, perSecond: number, length: number): Promise<Offered> {
+/** Sends this number of requests per second, whether or not earlier ones were answered. Ends with the first request that fails. */
+export async function openLoop(
+  caller: Pick<Caller, "run">,
+  perSecond: number,
+  length: number,
+): Promise<Offered> {
   const seen: Seen[] = [];
+  const failures: unknown[] = [];
   const open = new Set<Promise<unknown>>();
   const began = performance.now();
   let due = 0;
   let sent = 0;
-  for (let now = began; now < began + length; now = performance.now()) {
+  for (let now = began; now < began + length && failures.length === 0; now = performance.now()) {
     const wanted = ((now - began) / 1000) * perSecond;
     for (; due < wanted; due++) {
       if (open.size >= MOST_OPEN) continue;
       sent++;
-      const one = caller.run().then((answer) => seen.push(answer));
+      const one: Promise<unknown> = caller
+        .run()
+        .then(
+          (answer) => seen.push(answer),
+          (error: unknown) => failures.push(error),
+        )
+        .finally(() => open.delete(one));
       open.add(one);
-      void one.finally(() => open.delete(one));
     }
     await sleep(TICK_MS);
   }
   const admittedInTime = seen.filter(({ status }) => status === 200).length;
   await Promise.all(open);
+  if (failures.length > 0) throw failures[0];
   return offered(seen, { sent, seconds: length / 1000, admittedPerSecond: admittedInTime / (length / 1000) });
 }
 

@@ -15,7 +15,7 @@ const PIPELINE = 1000;
 const GONE = -2;
 const NO_EXPIRY = -1;
 /** A job of a queue; at rest it is an ended one. Jobs of programs with tools are numbered within their program. */
-const ENDED_JOB = /^bull:[a-z-]+:[\w-]{21,}(\.\d+\.\d+)?$/;
+export const ENDED_JOB = /^bull:[a-z-]+:[\w-]{21,}(\.\d+\.\d+)?$/;
 /** What BullMQ keeps of a queue itself. Some of it is there only while jobs of a kind wait. */
 const OF_QUEUE = /^bull:[a-z-]+:[a-z-]{1,20}$/;
 

@@ -1,6 +1,7 @@
 /** Traffic of requests between components, and their work in Redis, from counters of the kernel and of Redis. */
 import { execFileSync } from "node:child_process";
 import { Redis } from "ioredis";
+import { ENDED_JOB } from "../../bench/soak/redis.ts";
 
 export interface StoreCount {
   /** Commands, including those that scripts call. */
@@ -46,7 +47,6 @@ export async function countStore(redis: Redis): Promise<StoreCount> {
 const PAGE = 1000;
 /** How long the queue keeps an ended job. */
 const ENDED_JOB_SECONDS = 120;
-const ENDED_JOB = /^bull:[a-z-]+:[\w-]{21,}/;
 /** What PTTL answers for a key that expired after it was listed, and for one that never expires. */
 const GONE = -2;
 const NO_EXPIRY = -1;

@@ -1,5 +1,5 @@
 import type { Seen } from "@svc/tools/bench/overload/caller";
-import { type OverloadResult, offered } from "@svc/tools/bench/overload/run";
+import { type OverloadResult, offered, openLoop } from "@svc/tools/bench/overload/run";
 import { overloadTables } from "@svc/tools/bench/overload/tables";
 import { summarize } from "@svc/tools/bench/statistics";
 import { asText } from "@svc/tools/bench/table";
@@ -16,6 +16,25 @@ const SEEN = [
   answer(503, 20, "queue_saturated"),
 ];
 const FLOOD = offered(SEEN, { sent: 5, seconds: 2, admittedPerSecond: 1 });
+
+describe("a flood", () => {
+  it("ends at once with the error of a request that fails, and with that alone", async () => {
+    let runs = 0;
+    const run = async () => {
+      if (++runs > 2) throw new Error(`unexpected result: ${runs}`);
+      return answer(200, 1);
+    };
+    const began = performance.now();
+    await expect(openLoop({ run }, 1000, 60_000)).rejects.toThrow("unexpected result: 3");
+    expect(performance.now() - began).toBeLessThan(10_000);
+  });
+
+  it("tells what it met", async () => {
+    const met = await openLoop({ run: async () => answer(200, 1) }, 1000, 50);
+    expect(met.admitted).toBe(met.sent);
+    expect(met.sent).toBeGreaterThan(0);
+  });
+});
 
 describe("what a flood met", () => {
   it("is counted by status and code, and a refusal without a time to come again is told", () => {

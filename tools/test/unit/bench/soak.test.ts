@@ -1,6 +1,7 @@
 import { drawingsOfSoak } from "@svc/tools/bench/charts";
 import type { Held } from "@svc/tools/bench/soak/held";
 import { KINDS, plan } from "@svc/tools/bench/soak/kinds";
+import { ENDED_JOB } from "@svc/tools/bench/soak/redis";
 import type { SoakResult, Tenth } from "@svc/tools/bench/soak/run";
 import { isSteady, soakTables } from "@svc/tools/bench/soak/tables";
 import { describe, expect, it } from "vitest";
@@ -112,4 +113,13 @@ describe("the plan of a soak", () => {
       for (const kind of KINDS) expect(hundred.filter((each) => each === kind).length).toBe(kind.weight);
     }
   });
+});
+
+it.each([
+  ["a job", "bull:jobs-warm:V1StGXR8_Z5jdHi6B-myT", true],
+  ["a round of a program with tools", "bull:jobs-warm:V1StGXR8_Z5jdHi6B-myT.2.1", true],
+  ["the lock of a job", "bull:jobs-warm:V1StGXR8_Z5jdHi6B-myT:lock", false],
+  ["a list of a queue", "bull:jobs-warm:completed", false],
+])("%s is an ended job, or none", (_what, key, isJob) => {
+  expect(ENDED_JOB.test(key)).toBe(isJob);
 });

@@ -92,14 +92,16 @@ def _with_room(work):
 
     limit = sys.getrecursionlimit()
     size = threading.stack_size(256 << 20)
+    sys.setrecursionlimit(max(limit, 100_000))
     try:
-        sys.setrecursionlimit(max(limit, 100_000))
-        thread = threading.Thread(target=attempt)
-        thread.start()
+        try:
+            thread = threading.Thread(target=attempt)
+            thread.start()
+        finally:
+            threading.stack_size(size)
+        thread.join()
     finally:
-        threading.stack_size(size)
-    thread.join()
-    sys.setrecursionlimit(limit)
+        sys.setrecursionlimit(limit)
     value, error = outcome[0]
     if isinstance(error, RecursionError):
         raise ValueError("it is nested too deeply") from None
