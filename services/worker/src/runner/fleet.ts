@@ -84,17 +84,20 @@ export class RunnerFleet {
   /** Sends a run to any runner, and to another one only while none has accepted it. */
   async run<T>(signal: AbortSignal, send: Send<T>): Promise<T> {
     const tried = new Set<string>();
-    let refusal = new ServiceError("upstream_unavailable", undefined, { cause: "no runner is known" });
+    let refusal: ServiceError | undefined;
     for (;;) {
       const address = this.#pool.choose(tried);
-      if (address === undefined) throw refusal;
+      // DNS names no runner yet: the run waits, as for a runner that starts.
+      if (address === undefined)
+        throw refusal ?? new ServiceError("starting_up", undefined, { cause: "no runner is known" });
       tried.add(address);
       try {
         return await this.#call(address, "run", signal, send);
       } catch (error) {
         if (signal.aborted || !isNeverAccepted(error)) throw error;
         // `runner_busy` counts most, because a slot is worth waiting for; then the answer of a runner, before a failed connection.
-        if (error.code === "runner_busy" || !NOT_BEGUN.has(refusal.code)) refusal = error;
+        if (error.code === "runner_busy" || refusal === undefined || !NOT_BEGUN.has(refusal.code))
+          refusal = error;
       }
     }
   }
