@@ -1,8 +1,9 @@
 /**
  * Hands jobs to the workers and waits for their results. A lost announcement costs one poll, and polls find that a job has
- * started. A store that takes no writes, as on a full disk, can keep no result: its jobs are given up soon. Deadlines: a job that does not start in JOB_QUEUE_WAIT_MS is removed and never runs; a started one is cancelled at
- * the API's deadline; a client that leaves cancels its job at once. A command that failed may still be done when the store is back: a
- * job whose add or removal failed is cancelled by what is sent behind it.
+ * started. A store that takes no writes, as on a full disk, can keep no result: its jobs are given up soon. Deadlines: a job that does
+ * not start in JOB_QUEUE_WAIT_MS is removed and never runs; a started one is cancelled at the API's deadline, which begins after that
+ * wait; a client that leaves cancels its job at once. A command that failed may still be done when the store is back: a job whose add or
+ * removal failed is cancelled by what is sent behind it.
  */
 import { deadlinesFor, findLanguage, type Job, type JobResult, newId, ServiceError } from "@svc/contracts";
 import {
@@ -149,8 +150,9 @@ export class JobProducer {
     const { job, announced, left, began } = waited;
     const { api: runMs } = deadlinesFor(job.run_timeout, this.#config);
     for (let missed = 0; ; ) {
-      const limit =
-        waited.startedAt === undefined ? began + this.#config.JOB_QUEUE_WAIT_MS : waited.startedAt + runMs;
+      const startBy = began + this.#config.JOB_QUEUE_WAIT_MS;
+      // Its worker may wait for a runner until then, and the time of the run begins after that.
+      const limit = waited.startedAt === undefined ? startBy : Math.max(waited.startedAt, startBy) + runMs;
       const ms = Math.min(POLL_MS, Math.max(0, limit - performance.now()));
       const isAnnounced = await announced.wait({ ms, signal: left });
       if (!isAnnounced && left.aborted) {

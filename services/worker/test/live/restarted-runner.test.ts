@@ -112,6 +112,24 @@ describe.concurrent("a job", () => {
     expect(await work(context, runner, jobOf(), 60_000)).toMatchObject({ ok: true });
   });
 
+  test("has its whole time, however long it waited for its runner", async (context) => {
+    const { expect } = context;
+    const readyMs = performance.now() + 4000;
+    const runner = await listen(context, (...call) => {
+      if (performance.now() < readyMs) STARTS(...call);
+      else setTimeout(() => RAN(...call), 1500);
+    });
+    // Together less than the wait.
+    const env = {
+      SANDBOX_COMPILE_TIMEOUT: "500",
+      JOB_PRIME_ALLOWANCE_MS: "500",
+      JOB_POSTPROCESS_ALLOWANCE_MS: "500",
+      JOB_WAIT_GRACE_MS: "500",
+    };
+    const result = await work(context, runner, jobOf({ run_timeout: 500 }), 60_000, env);
+    expect(result).toMatchObject({ ok: true });
+  });
+
   test("has not started when the time for that is over", async (context) => {
     const { expect } = context;
     const runner = `http://127.0.0.1:${await freePort()}`;
