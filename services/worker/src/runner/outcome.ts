@@ -26,7 +26,7 @@ export function outcomeOf(error: unknown): Outcome | "doubt" {
   if (error.code === "runner_busy") return "busy";
   if (KEEPS_NONE.has(error.code)) return "failed";
   if (error.cause instanceof Error) return silenceOf(error.cause);
-  return error.status >= 500 ? "doubt" : "served";
+  return error.status >= 500 ? "doubt" : "ready";
 }
 
 /** Classifies a call without an answer. A machine that refuses a connection is up: what runs on it may still answer. */
