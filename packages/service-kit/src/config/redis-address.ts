@@ -51,7 +51,10 @@ interface RedisSettings {
   REDIS_TLS: boolean;
 }
 
-/** REDIS_URL wins over the parts, so one that says what the address lacks would be without effect: no TLS, or no password. */
+/**
+ * REDIS_URL wins over the parts, so one that says what the address lacks would be without effect: no TLS, or no password. Beside a socket
+ * user and password have an effect, and TLS is not needed.
+ */
 export function redisProblems(settings: RedisSettings): string[] {
   const { REDIS_URL: address, REDIS_USERNAME, REDIS_PASSWORD, REDIS_TLS } = settings;
   if (address === "" || address.startsWith("unix:")) return [];
