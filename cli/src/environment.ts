@@ -90,9 +90,18 @@ export function systemVariables(instance: Instance, secrets: Secrets, caller: En
     FILE_SERVER_HOST: "127.0.0.1",
     STORAGE_DRIVER: "fs",
     ...givenSecrets(secrets, serviceProcesses(caller).includes("combined"), caller),
-    ...(hasOwnRedis(caller) ? {} : { REDIS_URL: `unix://${encodeURI(instance.redisSocket)}` }),
     ...pick(caller),
+    ...(hasOwnRedis(caller) ? {} : ownRedis(instance)),
     ...places(instance, caller),
+  };
+}
+
+/** The Redis of this copy knows no users, so a login of the caller would be refused. */
+function ownRedis({ redisSocket }: Instance): Environment {
+  return {
+    REDIS_URL: `unix://${encodeURI(redisSocket)}`,
+    REDIS_USERNAME: undefined,
+    REDIS_PASSWORD: undefined,
   };
 }
 

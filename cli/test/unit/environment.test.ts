@@ -80,6 +80,13 @@ describe("componentEnvironment", () => {
     );
   });
 
+  it("gives the login of the caller only where the caller names a Redis", () => {
+    const login = { REDIS_USERNAME: "app", REDIS_PASSWORD: "secret" };
+    expect(environmentOf("worker", login)).not.toHaveProperty("REDIS_USERNAME");
+    expect(environmentOf("worker", login)).not.toHaveProperty("REDIS_PASSWORD");
+    expect(environmentOf("worker", { ...login, REDIS_HOST: "redis" })).toMatchObject(login);
+  });
+
   it("passes on our variables and nothing else of the caller", () => {
     const env = environmentOf("api", {
       MAX_REQUESTS: "7",

@@ -1,8 +1,8 @@
 /**
  * Hands jobs to the workers and waits for their results. A lost announcement costs one poll; polls also notice that a job has started.
  * When Redis refuses writes, as on a full disk, it cannot store results, so the producer soon gives its jobs up. Deadlines: a job that
- * does not start within JOB_QUEUE_WAIT_MS is removed and never runs; a started job is cancelled at the API's deadline; a client
- * that leaves cancels its job at once. Redis may still execute a failed command when it is back. So after a failed add or
+ * does not start within JOB_QUEUE_WAIT_MS is removed and never runs; a started job is cancelled at the API's deadline, which
+ * begins after that wait; a client that leaves cancels its job at once. Redis may still execute a failed command when it is back. So after a failed add or
  * removal, the producer sends a cancellation behind it.
  */
 import { deadlinesFor, findLanguage, type Job, type JobResult, newId, ServiceError } from "@svc/contracts";
@@ -150,8 +150,9 @@ export class JobProducer {
     const { job, announced, left, began } = waited;
     const { api: runMs } = deadlinesFor(job.run_timeout, this.#config);
     for (let missed = 0; ; ) {
-      const limit =
-        waited.startedAt === undefined ? began + this.#config.JOB_QUEUE_WAIT_MS : waited.startedAt + runMs;
+      const startBy = began + this.#config.JOB_QUEUE_WAIT_MS;
+      // Its worker may wait for a runner until then, and the time of the run begins after that.
+      const limit = waited.startedAt === undefined ? startBy : Math.max(waited.startedAt, startBy) + runMs;
       const ms = Math.min(POLL_MS, Math.max(0, limit - performance.now()));
       const isAnnounced = await announced.wait({ ms, signal: left });
       if (!isAnnounced && left.aborted) {

@@ -27,6 +27,11 @@ export class DeadlineSignal {
     return this.#isLate;
   }
 
+  /** Gives the work its whole time again. Only before its end. */
+  restart(): void {
+    this.#timer.refresh();
+  }
+
   readonly #left = (): void => this.#abort(this.#caller.reason);
 
   #abort(reason: unknown): void {

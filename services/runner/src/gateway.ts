@@ -36,6 +36,9 @@ const READ_PAUSES_MS = [100, 400, 1000, 1500];
 /** Pauses between attempts to store an output. There are more, because a failure loses the output and a file server may be restarting. */
 const STORE_PAUSES_MS = [...READ_PAUSES_MS, 3000, 4000];
 
+/** The file server's status for a damaged object. */
+const DAMAGED = 500;
+
 /** An input without `size` and `body` still has the entity tag that was sent. */
 export type FetchedInput = { etag: string; readOnly: boolean } & ({ size: number; body: Readable } | object);
 
@@ -140,7 +143,10 @@ export class GatewayClient {
       throw unreachable(file, error);
     });
     if (response.statusCode === 200 || response.statusCode === 304) return response;
-    throw inputUnavailable(file, await innerError(response));
+    const error = await innerError(response);
+    // Only these are answers about the object; a refused grant says nothing of it, and the next attempt has another grant.
+    const isOfObject = error.code === "file_not_found" || response.statusCode === DAMAGED;
+    throw isOfObject ? inputUnavailable(file, error) : unreachable(file, error);
   }
 
   /**
@@ -164,7 +170,7 @@ export class GatewayClient {
           signal: run.signal,
         });
         if (response.statusCode < 502 || pause === undefined) {
-          if (response.statusCode >= 503) throw await innerError(response);
+          if (response.statusCode >= 502) throw await innerError(response);
           this.#inVain.delete(run);
           return response;
         }

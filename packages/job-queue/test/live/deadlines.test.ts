@@ -7,6 +7,12 @@ import { afterEach, describe, expect, it } from "vitest";
 
 const IDLE = { waiting: 0, active: 0, delayed: 0 };
 const LONG_MS = 30_000;
+const BRIEF = {
+  SANDBOX_COMPILE_TIMEOUT: "1",
+  JOB_PRIME_ALLOWANCE_MS: "1",
+  JOB_POSTPROCESS_ALLOWANCE_MS: "1",
+  JOB_WAIT_GRACE_MS: "100",
+};
 const KINDS = [
   ["new run", jobOf],
   ["resume", resumeOf],
@@ -62,16 +68,20 @@ it("a job that is gone when its time is over was lost: nobody knows whether it r
 
 it.each(KINDS)("a %s that takes too long is cancelled at the outermost deadline", async (_kind, make) => {
   const { jobs, consume } = await start({
-    SANDBOX_COMPILE_TIMEOUT: "1",
-    JOB_PRIME_ALLOWANCE_MS: "1",
-    JOB_POSTPROCESS_ALLOWANCE_MS: "1",
-    JOB_WAIT_GRACE_MS: "100",
+    ...BRIEF,
+    JOB_QUEUE_WAIT_MS: "1500",
   });
   const { started, cancelled } = await consume({ work: (_job, stop) => workFor(LONG_MS, stop) });
   const ended = await errorOf(jobs.run(make({ run_timeout: 100 }), never()));
   expect(ended).toMatchObject({ code: "execution_timeout", status: 504 });
   expect(started).toHaveLength(1);
   await expect.poll(() => cancelled).toEqual(started);
+});
+
+it.each(KINDS)("a %s has its time after its worker has waited for a runner", async (_kind, make) => {
+  const { jobs, consume } = await start({ ...BRIEF, JOB_QUEUE_WAIT_MS: "10000" });
+  await consume({ work: (_job, cancelled) => workFor(3000, cancelled) });
+  expect(await jobs.run(make({ run_timeout: 100 }), never())).toEqual(OK);
 });
 
 it.each(KINDS)("a %s has its time though the clock of its worker is an hour behind", async (_kind, make) => {

@@ -51,7 +51,10 @@ interface RedisSettings {
   REDIS_TLS: boolean;
 }
 
-/** REDIS_URL wins over the single variables. So a variable for a part that the URL lacks would silently have no effect, such as TLS. */
+/**
+ * REDIS_URL wins over the single variables. So a variable for a part that the URL lacks would silently have no effect, such as TLS. With
+ * the address of a socket, user and password have an effect, and TLS is not needed.
+ */
 export function redisProblems(settings: RedisSettings): string[] {
   const { REDIS_URL: address, REDIS_USERNAME, REDIS_PASSWORD, REDIS_TLS } = settings;
   if (address === "" || address.startsWith("unix:")) return [];

@@ -14,13 +14,16 @@ export function redisOptions(config: Config): RedisOptions {
   if (watched !== undefined) return watched;
   if (config.REDIS_URL !== "") {
     const url = new URL(config.REDIS_URL);
-    if (url.protocol === "unix:") return { path: decodeURIComponent(url.pathname) };
+    const login = loginOf({
+      username: decodeURIComponent(url.username) || config.REDIS_USERNAME,
+      password: decodeURIComponent(url.password) || config.REDIS_PASSWORD,
+    });
+    if (url.protocol === "unix:") return { path: decodeURIComponent(url.pathname), ...login };
     const database = Number(url.pathname.slice(1) || "0");
     return {
       host: url.hostname.replace(/^\[|\]$/g, ""),
       port: Number(url.port || "6379"),
-      ...(url.username ? { username: decodeURIComponent(url.username) } : {}),
-      ...(url.password ? { password: decodeURIComponent(url.password) } : {}),
+      ...login,
       ...(database > 0 ? { db: database } : {}),
       ...(url.protocol === "rediss:" ? { tls: tlsOptions(config) } : {}),
     };
@@ -28,10 +31,16 @@ export function redisOptions(config: Config): RedisOptions {
   return {
     host: config.REDIS_HOST,
     port: config.REDIS_PORT,
-    ...(config.REDIS_USERNAME ? { username: config.REDIS_USERNAME } : {}),
-    ...(config.REDIS_PASSWORD ? { password: config.REDIS_PASSWORD } : {}),
+    ...loginOf({ username: config.REDIS_USERNAME, password: config.REDIS_PASSWORD }),
     ...(config.REDIS_TLS ? { tls: tlsOptions(config) } : {}),
   };
+}
+
+type Login = Pick<RedisOptions, "username" | "password">;
+
+/** Redis refuses an empty name, so what is empty is left out. */
+function loginOf({ username, password }: Login): Login {
+  return { ...(username ? { username } : {}), ...(password ? { password } : {}) };
 }
 
 function tlsOptions(config: Config): NonNullable<RedisOptions["tls"]> {
@@ -55,8 +64,7 @@ export function watchedOptions(config: Config) {
     // The primary has become a replica. It did not execute the refused command, so sending it again is safe.
     reconnectOnError: ({ message }) => (message.startsWith("READONLY ") ? RECONNECT_AND_RESEND : false),
     ...(config.SVC_REDIS_SENTINEL_PASSWORD ? { sentinelPassword: config.SVC_REDIS_SENTINEL_PASSWORD } : {}),
-    ...(username ? { username } : {}),
-    ...(password ? { password } : {}),
+    ...loginOf({ username, password }),
     ...(database > 0 ? { db: database } : {}),
     ...(tls ? { tls, sentinelTLS: tls, enableTLSForSentinelMode: true } : {}),
   } satisfies RedisOptions;

@@ -36,6 +36,33 @@ async function relayTo(socket: string) {
   };
 }
 
+it.each(["", "app:"])(
+  "a server at a socket gets the login that is given (%s)",
+  async (user) => {
+    const password = newSecret();
+    const further = ["--requirepass", password, "--user", "app", "on", `>${password}`, "~*", "&*", "+@all"];
+    const server = await startRedis({ further });
+    const inAddress = server.url.replace("unix://", `unix://${user || ":"}${password}@localhost`);
+    const inParts = { REDIS_URL: server.url, REDIS_USERNAME: user.slice(0, -1), REDIS_PASSWORD: password };
+    try {
+      for (const given of [{ REDIS_URL: inAddress }, inParts]) {
+        const config = loadConfig("api", {
+          LOCAL_MODE: "true",
+          LOG_LEVEL: "fatal",
+          SVC_INTERNAL_SERVICE_TOKEN: newSecret(),
+          ...given,
+        });
+        const redis = createRedis(config, createLog("api", config), { use: "blocking" });
+        expect(await redis.acl("WHOAMI")).toBe(user.slice(0, -1) || "default");
+        redis.disconnect();
+      }
+    } finally {
+      await server.stop();
+    }
+  },
+  20_000,
+);
+
 it("a subscriber that is ended while it comes back leaves no error that nobody handles", async () => {
   const server = await startRedis();
   const relay = await relayTo(server.socket);

@@ -27,6 +27,16 @@ describe("a signal with a deadline", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  it("has its whole time again after a restart", () => {
+    const work = new DeadlineSignal(new AbortController().signal, 1000);
+    vi.advanceTimersByTime(900);
+    work.restart();
+    vi.advanceTimersByTime(999);
+    expect([work.signal.aborted, work.isLate]).toEqual([false, false]);
+    vi.advanceTimersByTime(1);
+    expect([work.signal.aborted, work.isLate]).toEqual([true, true]);
+  });
+
   it("is aborted by nothing after its end", () => {
     const caller = new AbortController();
     const work = new DeadlineSignal(caller.signal, 1000);

@@ -1,10 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MICROVM_OVERHEAD_MIB } from "@svc/cli/capacity";
 import { jaildCommand } from "@svc/cli/components";
 import { containerInstance } from "@svc/cli/containers/place";
 import { loadConfig } from "@svc/service-kit/config/load";
+import { VARIABLES } from "@svc/service-kit/config/variables";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { newSigner } from "@svc/test-kit/credentials/signer";
 import { expect, onTestFinished, test } from "vitest";
@@ -68,6 +69,25 @@ test("a guest gets limits, and no key, token or address of this machine", () => 
   const inside = loadConfig("runner", env);
   expect(inside.SANDBOX_LIMIT_OVERRIDES).toEqual(overrides);
   expect(inside.SANDBOX_RUN_TIMEOUT).toBe(1234);
+});
+
+test("a guest is told each setting of executions that its runner reads", () => {
+  const source = join(import.meta.dirname, "../../../runner/src");
+  const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".ts"),
+  );
+  const read = files.flatMap(
+    (name) => readFileSync(join(source, name), "utf8").match(/\b[A-Z]+(_[A-Z]+)+\b/g) ?? [],
+  );
+  const asked = new Set(read.filter((name) => /^(SANDBOX|PTC|JOB)_/.test(name) && name in VARIABLES));
+  const told = guestEnvironment(
+    loadConfig("launcher", {
+      SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: newSigner().pem,
+      SANDBOX_FORWARD_TARGET: "gateway.internal:3190",
+    }),
+  );
+  expect(asked).toContain("SANDBOX_RUN_TIMEOUT");
+  expect([...asked].filter((name) => !(name in told))).toEqual([]);
 });
 
 test("a guest is told each variable that its jaild is started by", () => {

@@ -80,11 +80,10 @@ export class WarmPool {
   }
 
   /** Gives one jail up, for a request that finds none. */
-  giveWay(): boolean {
-    if (this.#jails.length === 0) return false;
+  giveWay(): void {
+    if (this.#jails.length === 0) return;
     this.#drop();
     this.#fillLater();
-    return true;
   }
 
   close(): void {

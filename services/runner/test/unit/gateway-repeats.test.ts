@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 
 const calls: string[] = [];
 let isFull = true;
+let status = 503;
 /** How long each refusal seems to take. */
 let tookMs = 0;
 let seemsMs = 0;
@@ -18,7 +19,7 @@ const server = createServer((request, response) => {
     seemsMs += tookMs;
     const refusal = new ServiceError("storage_unavailable");
     return response
-      .writeHead(refusal.status, { "content-type": "application/json" })
+      .writeHead(status, { "content-type": "application/json" })
       .end(JSON.stringify(errorBody(refusal, "r")));
   });
 });
@@ -41,23 +42,28 @@ const store = (run: RunGateway, id: string) =>
   gateway.store(run, "session", { id, name: id, size: 1, contentType: "text/plain" }, async () => "x");
 const REFUSAL = { code: "storage_unavailable" };
 
-it("storage that stays away is waited for once in a run, until it is back", async () => {
-  const run = newRun();
-  await Promise.all(
-    ["first", "other"].map((id) =>
-      expect(store(id === "first" ? run : newRun(), id)).rejects.toMatchObject(REFUSAL),
-    ),
-  );
-  expect(calls.splice(0).sort()).toEqual([...Array(7).fill("first"), ...Array(7).fill("other")]);
-  for (const id of ["second", "third"]) await expect(store(run, id)).rejects.toMatchObject(REFUSAL);
-  expect(calls.splice(0)).toEqual(["second", "third"]);
-  isFull = false;
-  await store(run, "fourth");
-  isFull = true;
-  calls.length = 0;
-  await expect(store(run, "fifth")).rejects.toMatchObject(REFUSAL);
-  expect(calls).toEqual(Array(7).fill("fifth"));
-});
+it.each([502, 503])(
+  "storage that stays away (%i) is waited for once in a run, until it is back",
+  async (how) => {
+    [status, isFull] = [how, true];
+    calls.length = 0;
+    const run = newRun();
+    await Promise.all(
+      ["first", "other"].map((id) =>
+        expect(store(id === "first" ? run : newRun(), id)).rejects.toMatchObject(REFUSAL),
+      ),
+    );
+    expect(calls.splice(0).sort()).toEqual([...Array(7).fill("first"), ...Array(7).fill("other")]);
+    for (const id of ["second", "third"]) await expect(store(run, id)).rejects.toMatchObject(REFUSAL);
+    expect(calls.splice(0)).toEqual(["second", "third"]);
+    isFull = false;
+    await store(run, "fourth");
+    isFull = true;
+    calls.length = 0;
+    await expect(store(run, "fifth")).rejects.toMatchObject(REFUSAL);
+    expect(calls).toEqual(Array(7).fill("fifth"));
+  },
+);
 
 it("storage that is slow to refuse is asked for no more than about a minute", async ({ onTestFinished }) => {
   const now = performance.now.bind(performance);

@@ -68,12 +68,7 @@ export class Canary {
     if (this.#timer === undefined) this.#tick();
   }
 
-  /** Whether every queue had a success lately. */
-  get fresh(): boolean {
-    return this.missing === undefined;
-  }
-
-  /** Why the canary is not fresh; undefined: it is. */
+  /** Why readiness fails: some queue had no success lately. Undefined: every queue had one. */
   get missing(): string | undefined {
     if (this.#watched.size === 0) return "no runtime is known yet";
     const now = performance.now();

@@ -8,7 +8,8 @@ import { ERRORS, type ErrorCode, ServiceError } from "@svc/contracts";
 
 export type Fault = "away" | "busy" | "absent" | "broken" | "final";
 
-const ABSENT: ReadonlySet<ErrorCode> = new Set(["starting_up", "shutting_down"]);
+/** Codes of a runner that starts or stops. It holds no paused program: a starting one has none yet, a stopping one discards them all. */
+export const ABSENT: ReadonlySet<ErrorCode> = new Set(["starting_up", "shutting_down"]);
 const AWAY: ReadonlySet<ErrorCode> = new Set([
   "store_unavailable",
   "storage_unavailable",

@@ -1,8 +1,9 @@
 /**
- * Drives one job: grant, run, answer. Infrastructure faults are retried within the worker's own deadline. A runner or gateway that is
- * briefly away is waited for. A run that broke is repeated once, since its only effects are its outputs. A job that no runner takes,
- * because all are busy or away, waits as long as it may wait for its start; a kept job, which nobody waits for, goes back to the queue. A
- * program with tools has other effects: once it may have run, only the API, which keeps its calls, repeats it.
+ * Drives one job: grant, run, answer. Infrastructure faults are retried within the worker's own deadline, which begins when a runner takes
+ * the job. A runner or gateway that is briefly away is waited for. A run that broke is repeated once, since its only effects are its
+ * outputs. A job that no runner takes, because all are busy or away, waits as long as it may wait for its start; a kept job, which nobody
+ * waits for, goes back to the queue. A program with tools has other effects: once it may have run, only the API, which keeps its calls,
+ * repeats it.
  */
 import { deadlinesFor, type Job, type JobResult, type RecordedCall, ServiceError } from "@svc/contracts";
 import type { StartedJob } from "@svc/job-queue";
@@ -14,6 +15,8 @@ import { failureOf } from "./public-error.ts";
 import { AWAY_MS, RetryPolicy } from "./retry-policy.ts";
 import { endedRun, endOf, hasTools, type ProcessDeps, type Round } from "./round.ts";
 import { sessionRound } from "./session-round.ts";
+
+const NOT_TAKEN: ReadonlySet<Fault> = new Set(["busy", "absent"]);
 
 export async function processJob(started: StartedJob, deps: ProcessDeps): Promise<JobResult> {
   const { job, queueMs, cancelled } = started;
@@ -28,8 +31,8 @@ export async function processJob(started: StartedJob, deps: ProcessDeps): Promis
     }
     const waitMs = Math.max(AWAY_MS, job.kept === undefined ? config.JOB_QUEUE_WAIT_MS - queueMs : 0);
     const policy = new RetryPolicy(performance.now() + waitMs);
-    const { signal } = within;
-    const { job: granted, response, ofSession } = await runWithRetries(job, deadlines, signal, policy, deps);
+    const round = await runWithRetries(job, deadlines, within, policy, deps);
+    const { job: granted, response, ofSession } = round;
     return { ok: true, answer: { ...publicAnswer(granted, response, queueMs), ...ofSession } };
   } catch (error) {
     const result = failureOf(error, cancelled, within.isLate);
@@ -44,23 +47,31 @@ export async function processJob(started: StartedJob, deps: ProcessDeps): Promis
 async function runWithRetries(
   job: Job,
   deadlines: ReturnType<typeof deadlinesFor>,
-  signal: AbortSignal,
+  within: DeadlineSignal,
   policy: RetryPolicy,
   deps: ProcessDeps,
 ): Promise<Round> {
+  const { signal } = within;
   const history = job.ptc?.mode === "replay" ? await historyOf(deps.redis, job.execution_id) : undefined;
+  let isUntaken = false;
+  const attempt = () => {
+    // No runner has taken the run yet, so its time begins now.
+    if (isUntaken) within.restart();
+    return runOnce(job, deadlines, signal, deps, history);
+  };
   const pauseAfter = (error: unknown) => {
     const fault = faultOfRound(job, error);
     if (hasTools(job) && fault === "broken") return undefined;
     const pause = policy.pauseAfter(fault, performance.now());
+    isUntaken = NOT_TAKEN.has(fault) && !policy.hasRepeated;
     if (pause !== undefined)
       deps.log.warn({ request_id: job.request_id, fault, err: error }, "retrying the run");
     return pause;
   };
   try {
-    return await retry(() => runOnce(job, deadlines, signal, deps, history), pauseAfter, signal);
+    return await retry(attempt, pauseAfter, signal);
   } catch (error) {
-    if (["busy", "absent"].includes(faultOfRound(job, error))) throw notTaken(job, error, policy);
+    if (NOT_TAKEN.has(faultOfRound(job, error))) throw notTaken(job, error, policy);
     if (job.session === undefined || deps.sessions === undefined || !mayBeOfState(error)) throw error;
     deps.log.warn({ request_id: job.request_id, err: error }, "running without the state of the session");
     return sessionRound(job, deadlines, signal, { ...deps, sessions: undefined });

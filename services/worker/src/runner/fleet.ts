@@ -83,18 +83,25 @@ export class RunnerFleet {
 
   /** Sends a run to any runner, and to another one only while none has accepted it. */
   async run<T>(signal: AbortSignal, send: Send<T>): Promise<T> {
+    return this.#any("run", signal, send);
+  }
+
+  async #any<T>(kind: "run" | "question", signal: AbortSignal, send: Send<T>): Promise<T> {
     const tried = new Set<string>();
-    let refusal = new ServiceError("upstream_unavailable", undefined, { cause: "no runner is known" });
+    let refusal: ServiceError | undefined;
     for (;;) {
       const address = this.#pool.choose(tried);
-      if (address === undefined) throw refusal;
+      // DNS names no runner yet: the run waits, as for a runner that starts.
+      if (address === undefined)
+        throw refusal ?? new ServiceError("starting_up", undefined, { cause: "no runner is known" });
       tried.add(address);
       try {
-        return await this.#call(address, "run", signal, send);
+        return await this.#call(address, kind, signal, send);
       } catch (error) {
         if (signal.aborted || !isNeverAccepted(error)) throw error;
         // `runner_busy` counts most, because a slot is worth waiting for; then the answer of a runner, before a failed connection.
-        if (error.code === "runner_busy" || !NOT_BEGUN.has(refusal.code)) refusal = error;
+        if (error.code === "runner_busy" || refusal === undefined || !NOT_BEGUN.has(refusal.code))
+          refusal = error;
       }
     }
   }
@@ -104,13 +111,19 @@ export class RunnerFleet {
     return this.#call(rootOf(address), "held", signal, send);
   }
 
-  async #call<T>(address: string, bound: "run" | "held", signal: AbortSignal, send: Send<T>): Promise<T> {
+  async #call<T>(
+    address: string,
+    kind: "run" | "held" | "question",
+    signal: AbortSignal,
+    send: Send<T>,
+  ): Promise<T> {
     const connection = this.#connections.get(address);
     if (connection === undefined) throw new ServiceError("execution_not_found");
     this.#pool.began(address);
     try {
+      const bound = kind === "held" ? "held" : "run";
       const answer = await connection.call(bound, signal, (client, own) => send(client, own, address));
-      this.#report(address, "served");
+      this.#report(address, kind === "run" ? "served" : "ready");
       return answer;
     } catch (error) {
       const outcome = signal.aborted ? "doubt" : outcomeOf(error);
@@ -124,7 +137,7 @@ export class RunnerFleet {
 
   /** Sends a call that is not a run to any runner. */
   async ask<T>(send: (client: InnerClient) => Promise<T>): Promise<T> {
-    return this.run(new AbortController().signal, send);
+    return this.#any("question", new AbortController().signal, send);
   }
 
   /** Why no run is possible; undefined: one is possible. */

@@ -1,17 +1,14 @@
 /** What a failed call tells about its runner. Pure. */
 import { type ErrorCode, ServiceError } from "@svc/contracts";
-import { isNotConnected } from "../round/error-classification.ts";
+import { ABSENT, isNotConnected } from "../round/error-classification.ts";
 import type { Outcome } from "./pool.ts";
 
 /** Codes that a runner answers before it begins anything. */
-export const NOT_BEGUN: ReadonlySet<ErrorCode> = new Set(["runner_busy", "starting_up", "shutting_down"]);
-
-/** A starting runner has no paused programs yet, and a stopping one discards them all. */
-const KEEPS_NONE: ReadonlySet<ErrorCode> = new Set(["starting_up", "shutting_down"]);
+export const NOT_BEGUN: ReadonlySet<ErrorCode> = new Set(["runner_busy", ...ABSENT]);
 
 /** Whether this answer means that the runner has lost the requested paused program. */
 export function isProgramLost(error: unknown): boolean {
-  return error instanceof ServiceError && KEEPS_NONE.has(error.code);
+  return error instanceof ServiceError && ABSENT.has(error.code);
 }
 
 /** Whether the run certainly did not begin, so that another runner may take it. */
@@ -24,9 +21,9 @@ export function isNeverAccepted(error: unknown): error is ServiceError {
 export function outcomeOf(error: unknown): Outcome | "doubt" {
   if (!(error instanceof ServiceError)) return "doubt";
   if (error.code === "runner_busy") return "busy";
-  if (KEEPS_NONE.has(error.code)) return "failed";
+  if (ABSENT.has(error.code)) return "failed";
   if (error.cause instanceof Error) return silenceOf(error.cause);
-  return error.status >= 500 ? "doubt" : "served";
+  return error.status >= 500 ? "doubt" : "ready";
 }
 
 /** Classifies a call without an answer. A machine that refuses a connection is up: what runs on it may still answer. */

@@ -7,7 +7,7 @@
 
 export type RunnerState = "ready" | "busy" | "away";
 
-/** `served`: it answered a call. `failed`: it refused, or says that it is not ready. `silent`: nothing came back. */
+/** `served`: it made a run. `ready`: it answered anything else. `failed`: it refused, or says that it is not ready. `silent`: nothing came back. */
 export type Outcome = "served" | "ready" | "busy" | "failed" | "silent";
 
 const PAUSE_MS = { first: 250, busy: 2000, away: 15_000 } as const;
@@ -22,7 +22,7 @@ interface Member {
   state: RunnerState;
   slots: number;
   inFlight: number;
-  /** Consecutive failures since it last served. */
+  /** Consecutive failures since its last run. */
   failures: number;
   probeAt: number;
   silentSince: number | undefined;
@@ -96,7 +96,7 @@ export class RunnerPool {
     if (slots !== undefined && slots >= 1) member.slots = Math.min(slots, MAX_SLOTS);
     member.silentSince = outcome === "silent" ? (member.silentSince ?? nowMs) : undefined;
     if (outcome === "served" || outcome === "ready") {
-      // A probe does not reset the failures: a runner whose probes alone succeed is left out for longer and longer.
+      // Only a run resets the failures: a runner that just answers is left out for longer and longer.
       if (outcome === "served") member.failures = 0;
       member.state = "ready";
       member.probeAt = nowMs + (this.#probeEveryMs ?? Number.POSITIVE_INFINITY);

@@ -29,7 +29,7 @@ let fleet: RunnerFleet;
 
 beforeAll(async () => {
   server = createServer((request, response) => {
-    const isProbe = request.url === "/api/v2/health";
+    const isProbe = request.method === "GET";
     const body = isProbe ? { slots: { total: 1, busy: 0 } } : errorBody(new ServiceError("runner_busy"), "");
     request.resume().on("end", () => response.writeHead(isProbe ? 200 : 503).end(JSON.stringify(body)));
   }).listen(0, "127.0.0.1");
@@ -53,6 +53,17 @@ afterAll(async () => {
 it("a run that all refuse is refused as by the runner that is there", async () => {
   const refused = fleet.ask((client) => client.json({ method: "POST", path: "/api/v2/execute" }));
   await expect(refused).rejects.toMatchObject({ code: "runner_busy" });
+});
+
+it("a runner that answers, and takes no run, stays left out for longer and longer", async () => {
+  const { signal } = new AbortController();
+  for (let times = 0; times < 4; times++) {
+    await fleet.ask((client) => client.json({ method: "GET", path: "/api/v2/runtimes" }));
+    const run = fleet.run(signal, (client) => client.json({ method: "POST", path: "/api/v2/execute" }));
+    await expect(run).rejects.toMatchObject({ code: "runner_busy" });
+  }
+  await wait(1000);
+  expect(fleet.counts().busy).toBe(1);
 });
 
 it("the log has one line of a runner that is not there, and none of runs that it does not have", async () => {

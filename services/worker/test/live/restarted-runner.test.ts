@@ -61,7 +61,13 @@ const RAN = answer(200, {
 });
 
 /** Has a worker do a job on the runner at this address. */
-async function work(context: TestContext, runner: string, job: Job, queueWaitMs: number) {
+async function work(
+  context: TestContext,
+  runner: string,
+  job: Job,
+  queueWaitMs: number,
+  env: Record<string, string> = {},
+) {
   const gateway = new InnerClient({
     baseUrl: await listen(context, answer(200, unsealedGrantOf(job.execution_id))),
     unreachable: "upstream_unavailable",
@@ -72,6 +78,7 @@ async function work(context: TestContext, runner: string, job: Job, queueWaitMs:
     SVC_EXECUTION_MANIFEST_PRIVATE_KEY: privateKey,
     SANDBOX_ENDPOINT: runner,
     JOB_QUEUE_WAIT_MS: String(queueWaitMs),
+    ...env,
   });
   const log = createLog("worker", config);
   const grants = new Grants(gateway, config, log, workerMetrics(createRegistry()).stages);
@@ -105,6 +112,24 @@ describe.concurrent("a job", () => {
     expect(await work(context, runner, jobOf(), 60_000)).toMatchObject({ ok: true });
   });
 
+  test("has its whole time, however long it waited for its runner", async (context) => {
+    const { expect } = context;
+    const readyMs = performance.now() + 4000;
+    const runner = await listen(context, (...call) => {
+      if (performance.now() < readyMs) STARTS(...call);
+      else setTimeout(() => RAN(...call), 1500);
+    });
+    // Together less than the wait.
+    const env = {
+      SANDBOX_COMPILE_TIMEOUT: "500",
+      JOB_PRIME_ALLOWANCE_MS: "500",
+      JOB_POSTPROCESS_ALLOWANCE_MS: "500",
+      JOB_WAIT_GRACE_MS: "500",
+    };
+    const result = await work(context, runner, jobOf({ run_timeout: 500 }), 60_000, env);
+    expect(result).toMatchObject({ ok: true });
+  });
+
   test("has not started when the time for that is over", async (context) => {
     const { expect } = context;
     const runner = `http://127.0.0.1:${await freePort()}`;
@@ -116,6 +141,14 @@ describe.concurrent("a job", () => {
     const { expect } = context;
     const runner = await listen(context, STARTS);
     const result = await work(context, runner, jobOf({ kept: 60_000 }), 60_000);
+    expect(result).toMatchObject({ ok: false, error: { code: "queue_saturated" } });
+  });
+
+  test.for(["dns", "srv"])("goes back to the queue while DNS (%s) names no runner", async (how, context) => {
+    const { expect } = context;
+    const job = jobOf({ kept: 60_000 });
+    const env = { SVC_RUNNER_DISCOVERY: how };
+    const result = await work(context, "http://runners.invalid:2000", job, 60_000, env);
     expect(result).toMatchObject({ ok: false, error: { code: "queue_saturated" } });
   });
 

@@ -121,5 +121,4 @@ export const API = {
   PTC_MAX_TOOLS: count(100, "Tools per programmatic execution."),
   PTC_MAX_RESULT_BYTES: size(5_000_000, "Largest tool result."),
   PTC_MAX_STATE_BYTES: size(10_000_000, "Largest stored state without results."),
-  SANDBOX_MAX_INPUT_FILES: count(256, "Input files of one run.", 256),
 } satisfies Record<string, Variable<unknown>>;

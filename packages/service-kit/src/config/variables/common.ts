@@ -59,7 +59,7 @@ export const COMMON = {
   ]),
   SHUTDOWN_GRACE_MS: ms(30_000, "How long a stopping component may finish its work."),
   REDIS_URL: redisUrl(
-    "Address of Redis: redis://user:password@host:port/database, rediss for TLS, sentinel form (docs/deploy.md), or unix:/path/of/socket. Wins over the parts.",
+    "Address of Redis: redis://user:password@host:port/database, rediss for TLS, sentinel form (docs/deploy.md), or unix:/path/of/socket, beside which user and password count. Wins over the other parts.",
   ),
   SVC_REDIS_SENTINEL_PASSWORD: secret("Password of the sentinels, where REDIS_URL names some."),
   REDIS_HOST: text("localhost", "Host of Redis."),

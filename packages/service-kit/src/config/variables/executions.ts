@@ -57,6 +57,7 @@ export const EXECUTIONS = {
     LONGEST_TIMER_SECONDS,
   ),
   SANDBOX_OUTPUT_MAX_SIZE: size(65_536, "Bytes kept of each output stream.", OUTPUT_BYTES),
+  SANDBOX_MAX_INPUT_FILES: count(256, "Input files of one run.", 256),
   SANDBOX_MAX_PATH_LENGTH: int(256, "Longest file name, in characters.", NAME_CHARS),
   SANDBOX_MAX_NESTING_DEPTH: int(10, "Most segments of a file name.", NAME_SEGMENTS),
   SANDBOX_LIMIT_OVERRIDES: limitOverrides(

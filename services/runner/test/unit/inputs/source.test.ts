@@ -58,6 +58,12 @@ it.each<[ErrorCode | undefined, ErrorCode]>([
   ["storage_unavailable", "storage_unavailable"],
   ["internal_error", "input_unavailable"],
   ["file_not_found", "input_unavailable"],
+  ["unauthorized", "storage_unavailable"],
+  ["egress_grant_refused", "storage_unavailable"],
+  ["egress_ledger_refused", "storage_unavailable"],
+  ["not_found", "storage_unavailable"],
+  ["rate_limited", "storage_unavailable"],
+  ["upstream_unavailable", "storage_unavailable"],
 ])("that are found %s are told as %s", async (found, code) => {
   finding = found;
   await expect(read()).rejects.toMatchObject({ code, details: [{ path: "files[1].name" }] });

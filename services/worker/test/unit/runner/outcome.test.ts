@@ -40,9 +40,9 @@ describe("a failed call", () => {
     expect(outcomeOf(failure("sandbox_execution_failed", "inner answer 502"))).toBe("doubt");
   });
 
-  it("that the runner answered leaves out no runner: the program may be the cause", () => {
+  it("that the runner answered leaves out no runner, and shows no run: the program may be the cause", () => {
     expect(outcomeOf(failure("sandbox_setup_failed", "inner answer 500"))).toBe("doubt");
-    expect(outcomeOf(failure("invalid_request", "inner answer 400"))).toBe("served");
+    expect(outcomeOf(failure("invalid_request", "inner answer 400"))).toBe("ready");
     expect(isNeverAccepted(failure("sandbox_setup_failed", "inner answer 500"))).toBe(false);
     expect(outcomeOf(new TypeError("x"))).toBe("doubt");
   });
