@@ -53,6 +53,8 @@ const BODIES_AT_ONCE = 8;
  * limit of them. It is the default number of seats.
  */
 const STARTS_AT_ONCE = 20;
+/** How many requests of one caller wait until their bodies are read. Such a request holds little more than its connection. */
+const BODIES_WAITING = 1000;
 
 const isScopedByBody = (request: FastifyRequest) => request.routeOptions.config.scopeOfBody !== undefined;
 
@@ -111,8 +113,8 @@ function countRefusals(app: HttpServer, registry: Registry): void {
   });
 }
 
-const openBodies = (atOnce: number, { PTC_RESUME_MAX_REQUESTS: length, BODY_TIMEOUT_MS: waitMs }: Config) =>
-  new OpenByCaller({ atOnce, waiting: { length, waitMs, refusal: bodiesAreOpen } });
+const openBodies = (atOnce: number, { BODY_TIMEOUT_MS: waitMs }: Config) =>
+  new OpenByCaller({ atOnce, waiting: { length: BODIES_WAITING, waitMs, refusal: bodiesAreOpen } });
 
 /** What open requests hold: seats of executions, and units of the semaphores for request bodies, uploads and downloads. */
 class Gate {

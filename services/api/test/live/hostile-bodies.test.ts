@@ -207,7 +207,7 @@ describe("bodies that do not end", () => {
 });
 
 describe("bodies that do not end, of a caller without a limit of seats", () => {
-  beforeAll(() => start({ SVC_MAX_CONCURRENT_EXECUTIONS: "0" }));
+  beforeAll(() => start({ SVC_MAX_CONCURRENT_EXECUTIONS: "0", PTC_RESUME_MAX_REQUESTS: "1" }));
   afterAll(() => made.stop());
 
   const pending = async (answers: Promise<Response>[]) =>
@@ -216,7 +216,7 @@ describe("bodies that do not end, of a caller without a limit of seats", () => {
   test.each([
     ["/exec", 20, "/exec/programmatic"],
     ["/exec/programmatic", 8, "/exec"],
-  ])("let further ones wait on %s", async (path, atOnce, other) => {
+  ])("let further ones wait on %s, whatever the limit of resumes is", async (path, atOnce, other) => {
     const open = Array.from({ length: atOnce }, () =>
       send(path, "application/json", '{"code":"', "expect: 100-continue\r\n"),
     );
