@@ -170,9 +170,9 @@ export class KeptJobs {
     );
   }
 
-  /** Ids of those of a caller that have not ended, the oldest first. */
+  /** Ids of a caller's oldest jobs that have not ended. */
   async open(namespace: string): Promise<string[]> {
-    return storeCall(() => this.#redis.zrange(openKey(namespace), "0", "-1"));
+    return storeCall(() => this.#redis.zrange(openKey(namespace), "0", String(PAGE - 1)));
   }
 }
 

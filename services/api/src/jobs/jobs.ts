@@ -54,10 +54,15 @@ export class Jobs {
     return place;
   }
 
-  /** Makes lost jobs stop counting as unfinished: `#look` ends them, and those without a record are removed. */
+  /**
+   * Makes lost jobs stop counting as unfinished: `#look` ends them, and those without a record are removed. It looks only at the oldest
+   * jobs, because a caller may have very many. A lost job becomes one of the oldest.
+   */
   async #forgetLost(namespace: string): Promise<void> {
-    for (const id of await this.#kept.open(namespace))
+    const look = async (id: string) => {
       if ((await this.#look(id)) === undefined) await this.#kept.remove({ id, namespace });
+    };
+    await Promise.all((await this.#kept.open(namespace)).map(look));
   }
 
   /** Throws when the caller has no such job. */
