@@ -52,3 +52,10 @@ it("those that the queue has lost make room for another one, and a refused start
   look.mockRestore();
   expect(await made.redis.zcard(`svc:jobs-open:${namespace}`)).toBe(51);
 });
+
+it("those that the queue has lost have failed in the list, too", async () => {
+  const { principal, namespace } = await lose(2);
+  await jobs.start(jobOf({ output_namespace: namespace }));
+  const listed = (await jobs.list(principal, undefined)).jobs.map(({ status }) => status);
+  expect(listed.sort()).toEqual(["failed", "failed", "queued"]);
+});
