@@ -73,6 +73,8 @@ const HEAD_IS_LATE = "UND_ERR_HEADERS_TIMEOUT";
 /** More than the largest message of ours has. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
+/** How many connections a client has where its options say nothing else. */
+export const INNER_CONNECTIONS = 256;
 /** Between attempts to connect. */
 const AGAIN_MS = 50;
 
@@ -137,7 +139,7 @@ export class InnerClient {
   constructor(options: InnerClientOptions) {
     this.#options = options;
     const { origin, pathname } = new URL(options.baseUrl);
-    const { connections = 256, refusedMs } = options;
+    const { connections = INNER_CONNECTIONS, refusedMs } = options;
     const connect = connectorWith(options);
     this.#prefix = pathname.replace(/\/$/, "");
     this.#pool = new Pool(origin, {
