@@ -5,6 +5,16 @@ import type { Svc } from "../../packages/client/src/svc.ts";
 
 type Failed = (error: unknown) => void;
 
+/** The newest jobs, up to so many pages of the list. */
+export async function newestJobs({ jobs }: Pick<Svc, "jobs">, pages: number): Promise<JobList> {
+  let list = await jobs.list();
+  for (let page = 1; page < pages && list.next_cursor !== undefined; page++) {
+    const next = await jobs.list({ cursor: list.next_cursor });
+    list = { ...next, jobs: [...list.jobs, ...next.jobs] };
+  }
+  return list;
+}
+
 export function JobsList({
   svc,
   onShow,
@@ -14,8 +24,12 @@ export function JobsList({
   onShow: (id: string) => void;
   onError: Failed;
 }) {
-  const [jobs, setJobs] = useState<JobList["jobs"]>([]);
-  const read = () => void svc.jobs.list().then(({ jobs: all }) => setJobs(all), onError);
+  const [{ jobs, next_cursor }, setList] = useState<JobList>({ jobs: [] });
+  const [pages, setPages] = useState(1);
+  const read = (count = pages) => {
+    setPages(count);
+    void newestJobs(svc, count).then(setList, onError);
+  };
   /** Cancels a job, or removes one that had ended. One that has ended since is left: it would be removed with its result. */
   const end = async (id: string, hadEnded: boolean) => {
     if (!hadEnded && (await svc.jobs.get(id)).ended_at !== undefined) return;
@@ -24,7 +38,7 @@ export function JobsList({
   return (
     <details onToggle={(event) => event.currentTarget.open && read()}>
       <summary>Jobs</summary>
-      <button type="button" onClick={read}>
+      <button type="button" onClick={() => read()}>
         Refresh
       </button>
       <ul aria-label="Jobs">
@@ -36,13 +50,18 @@ export function JobsList({
             </button>{" "}
             <button
               type="button"
-              onClick={() => void end(job_id, ended_at !== undefined).then(read, onError)}
+              onClick={() => void end(job_id, ended_at !== undefined).then(() => read(), onError)}
             >
               {ended_at === undefined ? "Cancel" : "Remove"}
             </button>
           </li>
         ))}
       </ul>
+      {next_cursor !== undefined && (
+        <button type="button" onClick={() => read(pages + 1)}>
+          Older jobs
+        </button>
+      )}
     </details>
   );
 }

@@ -333,7 +333,7 @@ describe("an answer that is not the service's", () => {
   });
 
   test.each<[string, string, unknown]>([
-    ["breaks off", 'event: started\ndata: {"session_id":"s"}\n\n', ConnectionFailedError],
+    ["breaks off", 'event: started\ndata: {"session_id":"s"}\n\n', ConnectionLostError],
     ["is no JSON", "event: stdout\ndata: {\n\n", ConnectionLostError],
   ])("a stream that %s", async (_what, text, type) => {
     const other = await served((_request, response) =>

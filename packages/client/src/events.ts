@@ -1,6 +1,6 @@
 /** Events of a running program. `result` is the last event; errors of the service are thrown. */
 import type { ExecResponse } from "./api.generated.ts";
-import { ConnectionFailedError, ConnectionLostError, SvcError } from "./error.ts";
+import { ConnectionLostError, SvcError } from "./error.ts";
 import { CODES } from "./errors.generated.ts";
 import { errorOf, type Http, parsed } from "./http.ts";
 import { type Result, withFiles } from "./results.ts";
@@ -41,7 +41,7 @@ export async function* eventsOf<Answer>(
     if (error instanceof SvcError) throw error;
     throw new ConnectionLostError(error);
   }
-  throw new ConnectionFailedError("The connection ended before the program did.");
+  throw new ConnectionLostError(new Error("The stream of events ended without a result."));
 }
 
 /** The usual status of the error's code. The status of the response does not help: it was sent before the program ran. */

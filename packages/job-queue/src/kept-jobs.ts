@@ -172,9 +172,9 @@ export class KeptJobs {
     );
   }
 
-  /** Ids of a caller's unfinished jobs, the oldest first. */
+  /** Ids of a caller's oldest unfinished jobs, at most a page of them. */
   async open(namespace: string): Promise<string[]> {
-    return storeCall(() => this.#redis.zrange(openKey(namespace), "0", "-1"));
+    return storeCall(() => this.#redis.zrange(openKey(namespace), "0", String(PAGE - 1)));
   }
 }
 

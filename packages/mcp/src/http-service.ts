@@ -5,7 +5,7 @@
  */
 import { type InputFile, Svc, SvcError } from "svc-client";
 import { base64Bytes } from "./base64.ts";
-import { readBounded } from "./bounded-body.ts";
+import { type Held, readBounded } from "./bounded-body.ts";
 import { refusalOf, refused } from "./refusal.ts";
 import {
   type DescribedFile,
@@ -45,16 +45,21 @@ export function httpService({ baseUrl, headers = {}, whenUnreachable = "" }: Htt
       throw error instanceof SvcError ? refused(error, whenUnreachable) : error;
     }
   };
-  const bytesAt = async (path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> => {
+  const bytesAt = async (
+    path: string,
+    maxBytes: number,
+    signal: AbortSignal,
+    held: Held = "file",
+  ): Promise<Uint8Array> => {
     const refuse = (said: string) => (cause: unknown) => {
       signal.throwIfAborted();
       throw cause instanceof ServiceRefusal ? cause : new ServiceRefusal(said, undefined, { cause });
     };
     const away = `The service at ${baseUrl} cannot be reached. ${whenUnreachable}`;
     const response = await withHeaders(`${baseUrl}/v1${path}`, { signal }).catch(refuse(away.trim()));
-    const body = (most: number) => readBounded(response, most).catch(refuse(LOST));
-    if (response.ok) return body(maxBytes);
-    throw refusalOf(response.status, await body(MAX_LIST_BYTES));
+    if (response.ok) return readBounded(response, maxBytes, held).catch(refuse(LOST));
+    const body = await readBounded(response, MAX_LIST_BYTES, "answer").catch(refuse(LOST));
+    throw refusalOf(response.status, body);
   };
   return {
     run: (program, signal, onOutput) => asked(runOn(svc, program, signal, onOutput)),
@@ -67,7 +72,7 @@ export function httpService({ baseUrl, headers = {}, whenUnreachable = "" }: Htt
       bytesAt(`/download/${encodeURIComponent(session_id)}/${encodeURIComponent(id)}`, maxBytes, signal),
     filesOf: async (session, signal) => {
       const path = `/files/${encodeURIComponent(session)}?detail=normalized`;
-      const bytes = await bytesAt(path, MAX_LIST_BYTES, signal);
+      const bytes = await bytesAt(path, MAX_LIST_BYTES, signal, "answer");
       return (JSON.parse(new TextDecoder().decode(bytes)) as Listed[]).map(described);
     },
     sessions: async (signal) => {

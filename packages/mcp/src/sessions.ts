@@ -4,6 +4,8 @@ import { sessionFileUri } from "./uris.ts";
 
 const MAX_SESSIONS = 20;
 const MAX_FILES = 1000;
+/** The codes of a session that has ended, and of one with damaged state. */
+const WITHOUT_FILES: ReadonlySet<unknown> = new Set(["file_not_found", "input_unavailable"]);
 
 export interface ListedSession extends KeptSession {
   files: (SessionFile & { uri: string })[];
@@ -28,7 +30,7 @@ async function filesOf({ id }: KeptSession, service: Service, signal: AbortSigna
   try {
     return await service.sessionFiles(id, signal);
   } catch (error) {
-    if (error instanceof ServiceRefusal && error.code !== "rate_limited") return [];
+    if (error instanceof ServiceRefusal && WITHOUT_FILES.has(error.code)) return [];
     throw error;
   }
 }

@@ -169,19 +169,18 @@ function lookingAt({ redis, fileServer, lifecycle }: HealthDeps) {
 
 /** Checks every queue that an installed language needs. The Redis key of a last success expires when it is too old. */
 async function canaries(redis: Redis): Promise<Canary & { reason?: string | undefined }> {
-  try {
-    const [runtimes, ...times] = await redis.mget(RUNTIMES_KEY, canaryKey("python"), canaryKey("other"));
-    const found: Record<QueueKind, string | null | undefined> = { python: times[0], other: times[1] };
-    const languages = (JSON.parse(runtimes ?? "[]") as RuntimeInfo[]).map(({ language }) => language);
-    const kinds = queueKindsOf(languages);
-    const stale = kinds.filter((kind) => found[kind] == null);
-    return {
-      reason: kinds.length === 0 ? NO_RUNTIME : stale.length === 0 ? undefined : canaryReason(stale),
-      last_success: Object.fromEntries(kinds.map((kind) => [kind, timeOf(found[kind])])),
-    };
-  } catch {
-    return { reason: "not known without Redis", last_success: {} };
-  }
+  const keys = [RUNTIMES_KEY, canaryKey("python"), canaryKey("other")];
+  const values = await redis.mget(keys).catch(() => undefined);
+  if (values === undefined) return { reason: "not known without Redis", last_success: {} };
+  const [runtimes, ...times] = values;
+  const found: Record<QueueKind, string | null | undefined> = { python: times[0], other: times[1] };
+  const languages = (JSON.parse(runtimes ?? "[]") as RuntimeInfo[]).map(({ language }) => language);
+  const kinds = queueKindsOf(languages);
+  const stale = kinds.filter((kind) => found[kind] == null);
+  return {
+    reason: kinds.length === 0 ? NO_RUNTIME : stale.length === 0 ? undefined : canaryReason(stale),
+    last_success: Object.fromEntries(kinds.map((kind) => [kind, timeOf(found[kind])])),
+  };
 }
 
 const NO_RUNTIME = "no worker has told of a runtime yet";

@@ -4,7 +4,13 @@ import { createServer, type RequestListener, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConnectionFailedError, type ResultFile, Svc, type SvcOptions } from "svc-client";
+import {
+  ConnectionFailedError,
+  ConnectionLostError,
+  type ResultFile,
+  Svc,
+  type SvcOptions,
+} from "svc-client";
 import { Agent, fetch as undici } from "undici";
 import { describe, expect, onTestFinished, test } from "vitest";
 
@@ -90,6 +96,20 @@ describe("a page instead of the answer", () => {
     });
     await expect(hanging.run(program, { signal: ended.signal })).rejects.toThrow("enough");
   });
+});
+
+test("a stream that ends without a result was lost", async () => {
+  const ended = await served((_request, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end('event: started\ndata: {"session_id":"s"}\n\n');
+  });
+  const lost = {
+    code: "connection_failed",
+    status: 0,
+    cause: { message: expect.stringMatching(/without a result/) },
+  };
+  await expect(all(ended.stream(program))).rejects.toThrow(ConnectionLostError);
+  await expect(all(ended.jobs.events("j"))).rejects.toMatchObject(lost);
 });
 
 test("an error that ends a stream has the usual status of its code, not the 200 that the stream began with", async () => {

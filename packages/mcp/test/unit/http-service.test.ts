@@ -67,3 +67,17 @@ test("a call that was given up while its answer came ends with the reason", asyn
   });
   await expect(service.download(FILE, 1000, left.signal)).rejects.toThrow("enough");
 });
+
+test.each([200, 500])(
+  "an answer %i that is too large is called a file only where it is one",
+  async (status) => {
+    const service = await served((_request, response) => {
+      response.writeHead(status).end(Buffer.alloc(8 * 2 ** 20 + 1, "x"));
+    });
+    const { signal } = new AbortController();
+    const answer = "The answer of the service has more than 8,388,608 bytes.";
+    const file = "The file has more than 1,000 bytes; read a part of it with run_code.";
+    await expect(service.filesOf("s", signal)).rejects.toThrow(answer);
+    await expect(service.download(FILE, 1000, signal)).rejects.toThrow(status === 200 ? file : answer);
+  },
+);

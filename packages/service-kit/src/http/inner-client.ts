@@ -76,6 +76,8 @@ const HEAD_IS_LATE = "UND_ERR_HEADERS_TIMEOUT";
 /** Larger than any internal message. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
+/** Connections of a client whose options name no other number. */
+export const INNER_CONNECTIONS = 256;
 /** Pause between attempts to connect. */
 const AGAIN_MS = 50;
 
@@ -140,7 +142,7 @@ export class InnerClient {
   constructor(options: InnerClientOptions) {
     this.#options = options;
     const { origin, pathname } = new URL(options.baseUrl);
-    const { connections = 256, refusedMs } = options;
+    const { connections = INNER_CONNECTIONS, refusedMs } = options;
     const connect = connectorWith(options);
     this.#prefix = pathname.replace(/\/$/, "");
     this.#pool = new Pool(origin, {

@@ -1,6 +1,6 @@
 /**
  * Jobs of callers who do not wait: creates, finds, awaits and cancels them. A job of another caller looks like one that does not exist.
- * The queue may lose a job, with the data of Redis or when its second worker dies. The next request for that job marks it as failed.
+ * The queue may lose a job, with the data of Redis or when its second worker dies. The next request that shows the job marks it as failed.
  */
 import { type Job, type JobResult, namespaceOf, type Principal, ServiceError } from "@svc/contracts";
 import { hasEnded, type JobProducer, type KeptJob, type KeptJobs, type ListPage } from "@svc/job-queue";
@@ -54,10 +54,15 @@ export class Jobs {
     return place;
   }
 
-  /** Makes lost jobs stop counting as unfinished: `#look` ends them, and those without a record are removed. */
+  /**
+   * Makes lost jobs stop counting as unfinished: `#look` ends them, and those without a record are removed. It looks only at the oldest
+   * jobs, because a caller may have very many. A lost job becomes one of the oldest.
+   */
   async #forgetLost(namespace: string): Promise<void> {
-    for (const id of await this.#kept.open(namespace))
+    const look = async (id: string) => {
       if ((await this.#look(id)) === undefined) await this.#kept.remove({ id, namespace });
+    };
+    await Promise.all((await this.#kept.open(namespace)).map(look));
   }
 
   /** Throws when the caller has no such job. */
@@ -69,12 +74,17 @@ export class Jobs {
 
   async #look(id: string): Promise<KeptJob | undefined> {
     const found = await this.#kept.find(id);
-    if (found === undefined || hasEnded(found) || Date.now() - found.created_at < QUEUED_MS) return found;
+    return found && this.#unlessLost(found);
+  }
+
+  /** The job as it is, or as it has ended because the queue lost it. */
+  async #unlessLost(found: KeptJob): Promise<KeptJob | undefined> {
+    if (hasEnded(found) || Date.now() - found.created_at < QUEUED_MS) return found;
     const state = await this.#producer.look(found);
     if (state === "waiting" || state === "started") return found;
     // A job's end is stored before the job leaves the queue, so a job that is still open now was lost.
     await this.#kept.end(found, state === "ended" ? BROKEN : LOST, this.#lifeMs);
-    return this.#kept.find(id);
+    return this.#kept.find(found.id);
   }
 
   /** The job when it has ended, or after `ms`, whichever comes first. */
@@ -94,7 +104,9 @@ export class Jobs {
   }
 
   async list(principal: Principal, after: ListPage["next"]): Promise<ListPage> {
-    return this.#kept.list(ownNamespace(principal), after);
+    const page = await this.#kept.list(ownNamespace(principal), after);
+    const jobs = await Promise.all(page.jobs.map((job) => this.#unlessLost(job)));
+    return { ...page, jobs: jobs.filter((job) => job !== undefined) };
   }
 
   /** Cancels a job, or removes one that has ended. */

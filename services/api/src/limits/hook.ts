@@ -1,7 +1,7 @@
 /**
  * The limits in front of the routes, checked after authentication but before the state of the service and before the body. Where only
- * the body tells the scope, the API instead reads few bodies of a caller at once; further requests wait. Every answer of a limited
- * route reports the caller's window, as far as Redis answers. An execution holds its seat until its answer is ready or its client
+ * the body tells the scope, they are checked after it. The API reads few large bodies of a caller at once; further requests wait. Every
+ * answer of a limited route reports the caller's window, as far as Redis answers. An execution holds its seat until its answer is ready or its client
  * disconnects, but at least until its run is over. A further round of a program takes another kind of seat in its route; a cancel takes none.
  * An upload or download holds a unit of two semaphores, its caller's and the global one, until its answer is sent or its client is gone.
  */
@@ -48,6 +48,13 @@ declare module "fastify" {
  * request has no seat yet, so this bounds the memory that it holds.
  */
 const BODIES_AT_ONCE = 8;
+/**
+ * How many bodies of starts on /v1/exec are read at once for one caller. Their requests have seats, but there may be many seats, or no
+ * limit of them. It is the default number of seats.
+ */
+const STARTS_AT_ONCE = 20;
+/** How many requests of one caller wait until their bodies are read. Such a request holds little more than its connection. */
+const BODIES_WAITING = 1000;
 
 const isScopedByBody = (request: FastifyRequest) => request.routeOptions.config.scopeOfBody !== undefined;
 
@@ -63,8 +70,9 @@ export function limits(
   app.addHook("onRequest", async (request, reply) => {
     const scope = scopeOf(request.method, request.routeOptions.url);
     if (scope === undefined) return;
-    if (isScopedByBody(request)) await gate.receive(request, reply);
-    else await gate.enter(request, reply, scope);
+    const isCountedLater = isScopedByBody(request);
+    if (!isCountedLater) await gate.enter(request, reply, scope);
+    if (isCountedLater || scope === "executions") await gate.receive(request, reply);
     if (isTransfer(request.method, request.routeOptions.url)) await gate.transfer(request, reply);
   });
   app.addHook("preHandler", async (request, reply) => {
@@ -105,6 +113,9 @@ function countRefusals(app: HttpServer, registry: Registry): void {
   });
 }
 
+const openBodies = (atOnce: number, { BODY_TIMEOUT_MS: waitMs }: Config) =>
+  new OpenByCaller({ atOnce, waiting: { length: BODIES_WAITING, waitMs, refusal: bodiesAreOpen } });
+
 /** What open requests hold: seats of executions, and units of the semaphores for request bodies, uploads and downloads. */
 class Gate {
   readonly limiter: Limiter;
@@ -112,6 +123,7 @@ class Gate {
   readonly #principalOf: LimitDeps["principalOf"];
   readonly #refuseWhenFull: () => void;
   readonly #bodies: OpenByCaller;
+  readonly #starts: OpenByCaller;
   readonly #transfers = new OpenTransfers();
   readonly #seats = new WeakMap<FastifyRequest, Seat>();
   readonly #counted = new WeakSet<FastifyRequest>();
@@ -122,14 +134,8 @@ class Gate {
     this.#config = config;
     this.#principalOf = principalOf;
     this.#refuseWhenFull = refuseWhenFull;
-    this.#bodies = new OpenByCaller({
-      atOnce: BODIES_AT_ONCE,
-      waiting: {
-        length: config.PTC_RESUME_MAX_REQUESTS,
-        waitMs: config.BODY_TIMEOUT_MS,
-        refusal: bodiesAreOpen,
-      },
-    });
+    this.#bodies = openBodies(BODIES_AT_ONCE, config);
+    this.#starts = openBodies(STARTS_AT_ONCE, config);
   }
 
   hasCounted(request: FastifyRequest): boolean {
@@ -168,7 +174,8 @@ class Gate {
   /** Waits until the body of the request may be read. */
   async receive(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const closed = closing(reply);
-    const entered = this.#bodies.enter(callerKey(this.#principalOf(request)), closed);
+    const bodies = isScopedByBody(request) ? this.#bodies : this.#starts;
+    const entered = bodies.enter(callerKey(this.#principalOf(request)), closed);
     this.#leaveBodies.set(request, await entered);
   }
 

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { newId, type Principal } from "@svc/contracts";
 import { type Config, type LuaCommand, luaCommand, type Redis, storeCall } from "@svc/service-kit";
-import { limitOf, SCOPES, type Scope } from "./scopes.ts";
+import { limitOf, type Scope } from "./scopes.ts";
 import { SEAT_LIFE_MS, type Seat, Seats } from "./seats.ts";
 import {
   isOver,
@@ -102,7 +102,7 @@ export class Limiter {
 
 function entryOf(scope: Scope, window: Window): Entry {
   if (!isOver(window)) return { window };
-  return { window, refusal: windowIsFull(scope, SCOPES[scope].what, window) };
+  return { window, refusal: windowIsFull(scope, window) };
 }
 
 const withoutSeat = (window: Window, most: number): Entry => ({

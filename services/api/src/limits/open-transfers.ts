@@ -3,12 +3,12 @@
  * file server for as long as its client sends or reads. Other requests need connections, too.
  */
 import { ServiceError } from "@svc/contracts";
-import { Semaphore } from "@svc/service-kit";
+import { INNER_CONNECTIONS, Semaphore } from "@svc/service-kit";
 import { OpenByCaller } from "./open-by-caller.ts";
 import { transfersAreOpen } from "./window.ts";
 
-/** For all callers together, out of the 256 connections to the file server. */
-const OF_ALL = 192;
+/** For all callers together. The other connections to the file server are left to other requests. */
+const OF_ALL = INNER_CONNECTIONS - 64;
 const OF_A_CALLER = 16;
 const WAIT_MS = 30_000;
 const WAITING_OF_A_CALLER = 100;

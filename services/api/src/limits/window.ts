@@ -1,6 +1,6 @@
 /** The arithmetic of a rate-limit window, its response headers, and the refusals of all limits. Pure. */
 import { ServiceError } from "@svc/contracts";
-import type { Limit, Scope } from "./scopes.ts";
+import { type Limit, SCOPES, type Scope } from "./scopes.ts";
 
 /** The state of a window right after a request was counted. */
 export interface Window extends Limit {
@@ -35,12 +35,12 @@ export function limitHeaders({ requests, windowMs }: Limit): Record<string, stri
   };
 }
 
-export function windowIsFull(scope: Scope, what: string, window: Window): RateLimited {
+export function windowIsFull(scope: Scope, window: Window): RateLimited {
   const { requests, windowMs } = window;
   const seconds = secondsLeft(window);
   return new RateLimited(
     scope,
-    `Too many ${what}: ${requests} are allowed in ${wholeSeconds(windowMs)} s; there is room again in ${seconds} s.`,
+    `Too many ${SCOPES[scope].what}: ${requests} are allowed in ${wholeSeconds(windowMs)} s; there is room again in ${seconds} s.`,
     seconds,
   );
 }

@@ -23,10 +23,6 @@ export function labelOf(header: unknown): string | undefined {
 export class OpenCalls {
   readonly #cancels = new Map<string, () => void>();
 
-  get count(): number {
-    return this.#cancels.size;
-  }
-
   /** Calls `cancel` when the client cancels the request. The returned function ends this. */
   enter(sender: Sender, id: unknown, cancel: () => void): () => void {
     const key = keyOf(sender, id);

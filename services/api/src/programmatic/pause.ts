@@ -81,7 +81,7 @@ async function storePause(
   const added = await recordedCalls(calls.filter(({ call_id }) => outstanding.added.has(call_id)));
   const to = pausedRecord(before, paused, outstanding, {
     added,
-    stateBytes: before?.state_bytes ?? programBytes(program),
+    stateBytes: before?.state_bytes ?? bytesOf(program),
   });
   const grant = grantId ?? before?.grant_id;
   if (grant !== undefined) to.grant_id = grant;
@@ -121,8 +121,4 @@ export function pauseAnswer(
     execution_time: paused.execution_time,
     ...(paused.limits === undefined ? {} : { limits: paused.limits }),
   } as ToolCallRequired;
-}
-
-export function programBytes(program: Program): number {
-  return bytesOf(program);
 }

@@ -23,10 +23,11 @@ import { type CancelDeps, cancelProgram } from "./cancel.ts";
 import { completeProgram } from "./completion.ts";
 import { MAX_FROM_TOP } from "./expiry.ts";
 import { endFirstRound, forgetProgram, labelOf, rememberStart } from "./labels.ts";
-import { type PauseDeps, pauseProgram, programBytes } from "./pause.ts";
+import { type PauseDeps, pauseProgram } from "./pause.ts";
 import { parseStart } from "./request.ts";
 import { type Attempt, factsOfEnd, type RoundEnd } from "./round-jobs.ts";
 import type { Program } from "./state.ts";
+import { bytesOf } from "./store.ts";
 
 export interface StartDeps
   extends PauseDeps,
@@ -54,7 +55,7 @@ export async function handleStart(
     programOf(request, principal, deps),
     deps.store.refuseWhenFull(namespaceOf(principal, { kind: "user" })),
   ]);
-  if (programBytes(program) > config.PTC_MAX_STATE_BYTES) {
+  if (bytesOf(program) > config.PTC_MAX_STATE_BYTES) {
     deps.metrics.oversize.inc({ kind: "state" });
     throw new ServiceError("state_too_large");
   }

@@ -38,6 +38,12 @@ describe("readiness", () => {
   });
 });
 
+it("what the workers told, and nobody can read, is no fault of Redis", async () => {
+  made = await startReplicas(1);
+  await made.redis.set(RUNTIMES_KEY, "{");
+  expect((await ask("/ready")).body.reasons).toEqual({ canary: "the check failed" });
+});
+
 describe("many questions at once", () => {
   it("ask the file server few times", async () => {
     let asked = 0;

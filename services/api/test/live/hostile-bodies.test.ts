@@ -205,3 +205,26 @@ describe("bodies that do not end", () => {
     expect((await waiting).status).toBe(400);
   });
 });
+
+describe("bodies that do not end, of a caller without a limit of seats", () => {
+  beforeAll(() => start({ SVC_MAX_CONCURRENT_EXECUTIONS: "0", PTC_RESUME_MAX_REQUESTS: "1" }));
+  afterAll(() => made.stop());
+
+  const pending = async (answers: Promise<Response>[]) =>
+    Promise.race([Promise.race(answers).then(({ status }) => status), delay(500, "waiting")]);
+
+  test.each([
+    ["/exec", 20, "/exec/programmatic"],
+    ["/exec/programmatic", 8, "/exec"],
+  ])("let further ones wait on %s, whatever the limit of resumes is", async (path, atOnce, other) => {
+    const open = Array.from({ length: atOnce }, () =>
+      send(path, "application/json", '{"code":"', "expect: 100-continue\r\n"),
+    );
+    for (const { answered } of open) expect(await answered).toContain(" 100 ");
+    const further = Array.from({ length: 3 }, () => post(path, "{}"));
+    expect(await pending(further)).toBe("waiting");
+    expect((await post(other, "{}")).status).toBe(400);
+    for (const { socket } of open) socket.destroy();
+    expect((await Promise.all(further)).map(({ status }) => status)).toEqual([400, 400, 400]);
+  });
+});

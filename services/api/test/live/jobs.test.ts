@@ -1,15 +1,17 @@
-/** Jobs of callers who do not wait, while the store stands still. */
-import { newId } from "@svc/contracts";
+/** Jobs of callers who do not wait, while the store stands still, or when the queue has lost them. */
+import { namespaceOf, newId, type Principal } from "@svc/contracts";
 import { KeptJobs } from "@svc/job-queue";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { Jobs } from "../../src/jobs/jobs.ts";
 import { jobOf, startJobs, type TestJobs } from "../support/consumer.ts";
 
 let made: TestJobs;
+let kept: KeptJobs;
 let jobs: Jobs;
 beforeAll(async () => {
   made = await startJobs();
-  jobs = new Jobs(made.config, new KeptJobs(made.redis), made.jobs);
+  kept = new KeptJobs(made.redis);
+  jobs = new Jobs(made.config, kept, made.jobs);
 });
 afterAll(() => made.stop());
 
@@ -28,4 +30,32 @@ it("one whose start was refused is not there afterwards, though the store has no
   // Behind all that was sent meanwhile.
   await made.redis.ping();
   expect(await keys()).toEqual(before);
+});
+
+/** Stores the records of jobs that are not in the queue, and seem old enough to have been there. */
+async function lose(count: number): Promise<{ principal: Principal; namespace: string }> {
+  const principal = { tenantId: "tenant", userId: newId() };
+  const namespace = namespaceOf(principal, { kind: "user" });
+  for (let at = 0; at < count; at++) {
+    const job = jobOf({ output_namespace: namespace });
+    await kept.create(job, { jobs: 0, bytes: 0 });
+    await made.redis.hset(`svc:job:${job.execution_id}`, "created_at", Date.now() - 60_000);
+  }
+  return { principal, namespace };
+}
+
+it("those that the queue has lost make room for another one, and a refused start looks at few of them", async () => {
+  const { namespace } = await lose(150);
+  const look = vi.spyOn(made.jobs, "look");
+  await jobs.start(jobOf({ output_namespace: namespace }));
+  expect(look).toHaveBeenCalledTimes(100);
+  look.mockRestore();
+  expect(await made.redis.zcard(`svc:jobs-open:${namespace}`)).toBe(51);
+});
+
+it("those that the queue has lost have failed in the list, too", async () => {
+  const { principal, namespace } = await lose(2);
+  await jobs.start(jobOf({ output_namespace: namespace }));
+  const listed = (await jobs.list(principal, undefined)).jobs.map(({ status }) => status);
+  expect(listed.sort()).toEqual(["failed", "failed", "queued"]);
 });

@@ -83,7 +83,7 @@ describe("a window", () => {
 
 describe("a refusal", () => {
   it.each([
-    [windowIsFull("uploads", "uploads", window({ count: 21, leftMs: 4200 })), 5, /uploads: 20 .* 30 s.* 5 s/],
+    [windowIsFull("uploads", window({ count: 21, leftMs: 4200 })), 5, /uploads: 20 .* 30 s.* 5 s/],
     [seatsAreTaken(6), 1, /at once: 6 /],
     [bodiesAreOpen(), 1, /bodies at once/],
     [waitsAreOpen(32), 1, /at once: 32 /],
