@@ -9,7 +9,7 @@ import { type FastifyReply, whenClosed } from "@svc/service-kit";
 import { EVENT_STREAM } from "../accept.ts";
 
 const COMMENT = ":\n\n";
-/** The size of one write. */
+/** The size of one write. A reader that consumes one write in time counts as reading. */
 const PIECE_BYTES = 16_384;
 
 /** `quietMs`: time without an event after which a comment is sent. `stalledMs`: time without reading after which a reader is cut off. */
@@ -58,9 +58,6 @@ export class EventStream {
   #begin(): void {
     if (this.#isOpen) return;
     this.#isOpen = true;
-    // The timer restarts when the connection takes bytes. Comments are such bytes, so a program may be silent for longer.
-    const { raw } = this.#reply;
-    raw.setTimeout(this.#times.stalledMs, () => raw.destroy());
     void this.#reply
       .headers({ "content-type": EVENT_STREAM, "cache-control": "no-store", "x-accel-buffering": "no" })
       .send(this.#body);
@@ -91,10 +88,13 @@ export class EventStream {
   }
 
   async #drained(): Promise<void> {
+    const stalled = setTimeout(() => this.#reply.raw.destroy(), this.#times.stalledMs);
     try {
       await once(this.#body, "drain", { signal: this.#closed.signal });
     } catch (error) {
       if (!this.isClosed) throw error;
+    } finally {
+      clearTimeout(stalled);
     }
   }
 }
