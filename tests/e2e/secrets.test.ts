@@ -36,8 +36,11 @@ const BROUGHT = {
   REDIS_PASSWORD: random(),
 };
 const NAMES = Object.keys(HOLDERS) as VariableName[];
-/** Each process by itself has tokens of its own calls instead. */
-const NOT_GIVEN = topology.SVC_TOPOLOGY === "separate" ? ["SVC_INTERNAL_SERVICE_TOKEN"] : [];
+/** The Redis of a copy knows no users. A process for each component has tokens of its own calls instead of the one for all. */
+const NOT_GIVEN = [
+  ...["REDIS_USERNAME", "REDIS_PASSWORD"],
+  ...(topology.SVC_TOPOLOGY === "separate" ? ["SVC_INTERNAL_SERVICE_TOKEN"] : []),
+];
 
 let system: System;
 let api: Api;

@@ -18,7 +18,6 @@ import {
 import { join } from "node:path";
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
-import { settingOf } from "../settings.ts";
 import { makeFolder } from "../system/folders.ts";
 import { shown } from "../system/run.ts";
 import { type User, userOf } from "../users.ts";
@@ -53,7 +52,8 @@ export function giveFolders(instance: Instance, caller: NodeJS.ProcessEnv, unpri
 }
 
 function usesFolder(caller: NodeJS.ProcessEnv): boolean {
-  return settingOf("STORAGE_DRIVER", caller) === "fs";
+  // The default of ./svc, not of the variable.
+  return (caller.STORAGE_DRIVER || "fs").toLowerCase() === "fs";
 }
 
 /** The folder itself changes owner last, so an interrupted change is repeated at the next start. */

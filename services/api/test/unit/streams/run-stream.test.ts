@@ -29,7 +29,7 @@ function streamOf(jobs: PlacedEvent[][]) {
   const feed = { read, forget: () => undefined } as unknown as EventFeed;
   const sent = Promise.withResolvers<Readable>();
   const reply = {
-    raw: Object.assign(new EventEmitter(), { setTimeout: () => undefined }),
+    raw: new EventEmitter(),
     headers: () => ({ send: (body: Readable) => sent.resolve(body) }),
   } as unknown as FastifyReply;
   const noLog = { error: () => undefined, debug: () => undefined, warn: () => undefined };
