@@ -12,7 +12,7 @@ import { givenSecrets, type Secrets } from "./secrets.ts";
 import { componentsIn, type ServiceProcess, serviceProcesses, usesMicrovms } from "./topology.ts";
 
 /**
- * Node's compile cache, which halves the start time of a component. It lies beside the code, and whoever may write the code
+ * Node's compile cache, which halves the start time of a component. It lies beside the code, and a user who may write the code
  * may write it.
  */
 export const COMPILE_CACHE = join(ROOT, "node_modules/.cache/compile");

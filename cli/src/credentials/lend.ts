@@ -1,5 +1,5 @@
 /**
- * Lets the user of the API process read the file of API keys, wherever that file is and whoever owns it. The supervisor
+ * Lets the user of the API process read the file of API keys, wherever that file is and no matter who owns it. The supervisor
  * keeps a copy in the run folder, with mode 0600, owned by that user. The copy follows the file within half a second. The
  * folder stays owned by the supervisor, so that no component can plant a symbolic link in the place of a new copy.
  */
